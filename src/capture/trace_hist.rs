@@ -14,7 +14,7 @@ pub struct HistSection<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistEntry<'a> {
     /// The text between the braces: names of keys with their values.
-    pub keys: &'a str,
+    keys: &'a str,
     /// The text after the braces: names of values with the values.
     values: &'a str,
 }
@@ -30,10 +30,9 @@ pub fn parse_hist(text: &str) -> Vec<HistSection<'_>> {
         let Some(section) = sections.last_mut() else {
             continue;
         };
-        // The last brace counts, because the name of a process may contain braces.
         let entry = line
             .strip_prefix("{ ")
-            .and_then(|rest| rest.rsplit_once(" } "));
+            .and_then(|rest| rest.split_once(" } "));
         if let Some((keys, values)) = entry {
             section.entries.push(HistEntry { keys, values });
         } else if let Some(value) = line.trim().strip_prefix("Dropped: ") {
@@ -44,15 +43,16 @@ pub fn parse_hist(text: &str) -> Vec<HistSection<'_>> {
 }
 
 impl<'a> HistEntry<'a> {
-    /// Returns the value of a key; `None` if there is no such key. `next` is the name of the key after it, if any,
-    /// which marks the end of the value: a value may contain any characters.
-    pub fn key(&self, name: &str, next: Option<&str>) -> Option<&'a str> {
-        let start = self.keys.find(&format!("{name}: "))?;
-        let value = &self.keys[start + name.len() + 2..];
-        let end = next
-            .and_then(|next| value.find(&format!(", {next}: ")))
-            .unwrap_or(value.len());
-        Some(value[..end].trim())
+    /// Returns the value of a key; `None` if there is no such key.
+    pub fn key(&self, name: &str) -> Option<&'a str> {
+        for key in self.keys.split(", ") {
+            if let Some((found, value)) = key.split_once(": ")
+                && found == name
+            {
+                return Some(value.trim());
+            }
+        }
+        None
     }
 
     /// Returns a value, such as `hitcount`; `None` if there is no such value.
@@ -83,21 +83,12 @@ pub fn key_range(key: &str) -> Option<RangeInclusive<u64>> {
     Some(number..=number)
 }
 
-/// Returns the name and number of the thread from a key with `.execname`: `kworker/u4:1 [ 213]`; `None` for any other
-/// text.
-pub fn key_thread(key: &str) -> Option<(&str, u32)> {
-    let (name, number) = key.strip_suffix(']')?.rsplit_once('[')?;
-    Some((name.trim_end(), number.trim().parse().ok()?))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     /// The last two of four histograms that Linux 6.12.117 printed for the trigger of `source::tracefs`.
     const LATENCIES: &str = include_str!("../../fixtures/tracefs/latency.hist");
-    /// From the same kernel, while fio used a device of device-mapper.
-    const USERS: &str = include_str!("../../fixtures/tracefs/users.hist");
 
     #[test]
     fn latencies_lie_within_their_buckets() {
@@ -111,59 +102,32 @@ mod tests {
         };
         assert_eq!(sections.iter().map(count).collect::<Vec<_>>(), [5, 0]);
         for entry in sections.iter().flat_map(|section| &section.entries) {
-            let range = key_range(entry.key("lat", None).unwrap()).unwrap();
+            let range = key_range(entry.key("lat").unwrap()).unwrap();
             let mean = entry.value("lat").unwrap() / entry.value("hitcount").unwrap();
             assert!(range.contains(&mean), "{entry:?}");
-            assert!(
-                matches!(entry.key("rwbs", Some("lat")), Some("R" | "WS")),
-                "{entry:?}"
-            );
-            assert!(
-                entry
-                    .key("dev", Some("rwbs"))
-                    .unwrap()
-                    .parse::<u32>()
-                    .is_ok()
-            );
+            assert!(matches!(entry.key("rwbs"), Some("R" | "WS")), "{entry:?}");
+            assert!(entry.key("dev").unwrap().parse::<u32>().is_ok());
         }
     }
 
     #[test]
-    fn threads_have_names_and_numbers() {
-        let sections = parse_hist(USERS);
-        let threads: Vec<(&str, u32)> = sections[0]
-            .entries
-            .iter()
-            .map(|entry| key_thread(entry.key("common_pid", None).unwrap()).unwrap())
-            .collect();
-        assert!(
-            threads.iter().any(|(name, tid)| *name == "fio" && *tid > 0),
-            "{threads:?}"
-        );
-    }
-
-    #[test]
-    fn a_hostile_name_stays_in_its_entry() {
-        let line = "{ dev:    8388608, rwbs: R   , common_pid: a, rwbs: } [9] x [        12] } hitcount:          3  nr_sector:         24";
+    fn a_line_of_another_form_is_no_entry() {
+        let line = "{ dev:    8388608, error: 18446744073709551611 } hitcount:          3";
         let text = format!(
-            "# trigger info: hist:keys=x [active]\n{line}\n{{ broken\nTotals:\n    Hits: 3\n"
+            "# trigger info: hist:keys=x [active]\n{line}\n{{ broken\nTotals:\n    Hits: 3\n    Dropped: 7\n"
         );
         let sections = parse_hist(&text);
         let entry = &sections[0].entries[0];
+        assert_eq!((sections[0].entries.len(), sections[0].dropped), (1, 7));
+        assert_eq!(entry.key("dev"), Some("8388608"));
         assert_eq!(
-            (sections[0].entries.len(), entry.value("hitcount")),
-            (1, Some(3))
-        );
-        assert_eq!(entry.key("rwbs", Some("common_pid")), Some("R"));
-        assert_eq!(
-            key_thread(entry.key("common_pid", None).unwrap()),
-            Some(("a, rwbs: } [9] x", 12))
+            (entry.key("error"), entry.key("none")),
+            (Some("18446744073709551611"), None)
         );
         assert_eq!(
-            (entry.value("nr_sector"), entry.value("none")),
-            (Some(24), None)
+            (entry.value("hitcount"), entry.value("none")),
+            (Some(3), None)
         );
-        assert_eq!(key_thread("fio [x]"), None);
     }
 
     #[test]

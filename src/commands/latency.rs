@@ -1,23 +1,29 @@
 //! `blkstat latency`: shows the latencies of single requests.
 
+use std::cell::RefCell;
+use std::path::Path;
+
 use anyhow::Result;
 use clap::Args;
 use jiff::tz::TimeZone;
 
-use super::follow::{Observer, Run, Said, Tracing, follow};
+use super::follow::{Observer, Run, Said, follow};
 use super::options::{
     ANY_FIRST, CaptureOptions, Host, Operands, WidthOption, percentage, usage_error,
 };
+use crate::clock::Clock;
 use crate::console::{RunContext, Warnings};
+use crate::counters::{DeviceNumber, Sample, TracedIo};
 use crate::exit::{Exit, NoData};
 use crate::intervals::{
     BaselineStore, Detail, DeviceSelection, Input, IntervalRows, Intervals, TracedDevice,
+    TracedInterval,
 };
 use crate::report::latency::{
     LatencyInterval, csv_header, heatmap, heatmap_legend, lines, table, trace_notes,
 };
 use crate::sanitize::sanitize;
-use crate::source::remove_leftovers;
+use crate::source::{Tracer, remove_leftovers};
 use crate::time_range::TimeRange;
 
 #[derive(Args, Clone, Debug)]
@@ -107,8 +113,7 @@ impl Latency {
             Vec::new()
         };
         drop(first);
-        let tracing = Tracing::default();
-        tracing.start(&host.root, devices, false, self.max_overhead, context.clock)?;
+        let tracing = Tracing::start(&host.root, devices, self.max_overhead, context.clock)?;
         let mut intervals = open()?;
         intervals.tap(Box::new(|sample, _| tracing.read(sample)));
         let is_for_programs = self.json || self.csv;
@@ -148,6 +153,60 @@ fn clean_up(host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
     }
     context.show(&mut text)?;
     Ok(Exit::Success)
+}
+
+/// A tracer that is read at each sample, and the requests since the beginning of the interval.
+struct Tracing {
+    tracer: Tracer,
+    /// The devices that are traced; all if empty.
+    devices: RefCell<Vec<DeviceNumber>>,
+    counted: RefCell<Option<TracedIo>>,
+}
+
+impl Tracing {
+    /// Starts to trace these devices (all if empty), unless that takes more than this percentage of the CPUs.
+    ///
+    /// # Errors
+    /// If this system cannot trace.
+    fn start(
+        root: &Path,
+        devices: Vec<DeviceNumber>,
+        max_overhead_pct: f64,
+        clock: &dyn Clock,
+    ) -> Result<Self> {
+        let tracer = Tracer::start(root, devices.clone(), max_overhead_pct / 100.0, clock)?;
+        Ok(Self {
+            tracer,
+            devices: RefCell::new(devices),
+            counted: RefCell::default(),
+        })
+    }
+
+    /// Traces other devices from now on. While all of them are gone, the devices that are traced stay the same: an empty
+    /// list would mean all.
+    fn select(&self, devices: Vec<DeviceNumber>) {
+        if !devices.is_empty() && devices != *self.devices.borrow() {
+            self.tracer.select(&devices);
+            self.devices.replace(devices);
+        }
+    }
+
+    /// Adds the requests up to a sample.
+    fn read(&self, sample: &Sample) {
+        let traced = self.tracer.read(sample.at.monotonic.unwrap_or_default());
+        let mut counted = self.counted.borrow_mut();
+        counted.get_or_insert_default().extend(&traced);
+    }
+
+    /// Takes the requests of the interval that has just ended; `None` without a sample in it.
+    fn take(&self, intervals: &Intervals<'_>) -> Option<TracedInterval> {
+        let traced = self.counted.take()?;
+        Some(TracedInterval::new(
+            traced,
+            &intervals.newest().devices,
+            intervals.topology(),
+        ))
+    }
 }
 
 /// Writes the intervals of a run.

@@ -202,11 +202,8 @@ impl Plan {
     /// Returns whether the run must end by itself when its terminal is closed, so that no trace remains in the kernel.
     /// It goes on if it was started by `nohup` or the like.
     pub fn catches_hangup(&self) -> bool {
-        let traces_requests = match self {
-            Self::Native(Command::Latency(latency), _) => !latency.cleanup,
-            Self::Native(Command::Who(who), _) => who.trace,
-            _ => false,
-        };
+        let traces_requests =
+            matches!(self, Self::Native(Command::Latency(latency), _) if !latency.cleanup);
         traces_requests && !ignores_hangup()
     }
 }

@@ -18,9 +18,8 @@ pub use self::io_scan::{
     BlockedTask, BusyProcess, Cgroup, CgroupDevice, CgroupHierarchy, DeviceNumber, HungRead,
     IoCounters, IoLimits, IoScan, ProcessIo, ScanProblem, ScannedDevice, parse_device_number,
 };
-pub use self::traced_io::TracedUsers;
 pub use self::traced_io::{
-    LatencyBucket, LatencyHistogram, LatencyKey, RequestKind, TraceProblem, TracedIo, TracedUser,
+    LatencyBucket, LatencyHistogram, LatencyKey, RequestKind, TraceProblem, TracedIo,
 };
 use crate::units::SampleTime;
 

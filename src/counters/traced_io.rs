@@ -1,7 +1,6 @@
 //! Single requests between two samples, counted by histograms in the kernel.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::DeviceNumber;
@@ -20,8 +19,6 @@ pub struct TracedIo {
     pub latencies: BTreeMap<LatencyKey, LatencyHistogram>,
     /// The requests that failed, by device and the number of the error, such as -5. Kernels before 5.18 count none.
     pub errors: BTreeMap<(DeviceNumber, i32), u64>,
-    /// The I/O of threads by device; `None` if it was not traced.
-    pub users: Option<TracedUsers>,
     /// Requests that a full map in the kernel did not count.
     pub dropped: u64,
     /// The reason why requests are missing; `None` if none are.
@@ -168,25 +165,6 @@ impl LatencyHistogram {
     }
 }
 
-/// The I/O of a thread on a device: bios that it submitted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TracedUser {
-    /// The device, or the partition if the I/O was submitted to one.
-    pub number: DeviceNumber,
-    pub tid: u32,
-    /// Its name at that time, which may contain any character.
-    pub comm: Arc<str>,
-    /// Its process; `None` if it ended before that was read.
-    pub pid: Option<u32>,
-    /// Its cgroup; `None` if it ended before that was read.
-    pub cgroup: Option<Arc<str>>,
-    pub kind: RequestKind,
-    /// The number of bios.
-    pub count: u64,
-    /// Their sectors of 512 bytes.
-    pub sectors: u64,
-}
-
 impl TracedIo {
     /// Returns the requests that were counted since an earlier state of the same histograms.
     pub fn since(&self, earlier: &Self) -> Self {
@@ -202,29 +180,9 @@ impl TracedIo {
             .errors
             .iter()
             .map(|(key, count)| (*key, count.saturating_sub(before(key))));
-        let users = self.users.as_ref().map(|users| {
-            let added = users.0.iter().map(|(key, user)| {
-                let before = earlier.users.as_ref().and_then(|users| users.0.get(key));
-                let (count, sectors) = before.map_or((0, 0), |user| (user.count, user.sectors));
-                let (count, sectors) = (
-                    user.count.saturating_sub(count),
-                    user.sectors.saturating_sub(sectors),
-                );
-                (
-                    key.clone(),
-                    TracedUser {
-                        count,
-                        sectors,
-                        ..user.clone()
-                    },
-                )
-            });
-            TracedUsers(added.filter(|(_, user)| user.count > 0).collect())
-        });
         Self {
             latencies: latencies.filter(|(_, added)| added.count() > 0).collect(),
             errors: errors.filter(|(_, added)| *added > 0).collect(),
-            users,
             dropped: self.dropped.saturating_sub(earlier.dropped),
             ..Self::default()
         }
@@ -246,46 +204,14 @@ impl TracedIo {
             let own = self.errors.entry(*key).or_default();
             *own = own.saturating_add(*count);
         }
-        if let Some(users) = &later.users {
-            let own = self.users.get_or_insert_default();
-            users.0.values().for_each(|user| own.add(user));
-        }
         self.dropped = self.dropped.saturating_add(later.dropped);
         self.problem = self.problem.or(later.problem);
-    }
-}
-
-/// The I/O of threads on devices: each device, thread, kind of request and name once.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TracedUsers(pub BTreeMap<(DeviceNumber, u32, RequestKind, Arc<str>), TracedUser>);
-
-impl TracedUsers {
-    /// Adds I/O to that of its thread. The process and cgroup stay those that were found first.
-    pub fn add(&mut self, user: &TracedUser) {
-        let key = (user.number, user.tid, user.kind, Arc::clone(&user.comm));
-        let own = self.0.entry(key).or_insert_with(|| TracedUser {
-            count: 0,
-            sectors: 0,
-            ..user.clone()
-        });
-        own.count = own.count.saturating_add(user.count);
-        own.sectors = own.sectors.saturating_add(user.sectors);
-        own.pid = own.pid.or(user.pid);
-        own.cgroup = own.cgroup.take().or_else(|| user.cgroup.clone());
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    impl TracedUsers {
-        pub(crate) fn of(users: impl IntoIterator<Item = TracedUser>) -> Self {
-            let mut all = Self::default();
-            users.into_iter().for_each(|user| all.add(&user));
-            all
-        }
-    }
 
     fn bucket(lower_ns: u64, upper_ns: u64, count: u64, sum_ns: u64) -> LatencyBucket {
         LatencyBucket {
@@ -338,20 +264,10 @@ mod tests {
     }
 
     #[test]
-    fn histograms_and_users_add_up() {
+    fn traced_requests_add_up() {
         let key = LatencyKey {
             number: (8, 0),
             kind: RequestKind::Read,
-        };
-        let user = TracedUser {
-            number: (8, 0),
-            tid: 7,
-            comm: "fio".into(),
-            pid: None,
-            cgroup: Some("/a".into()),
-            kind: RequestKind::Read,
-            count: 2,
-            sectors: 16,
         };
         let mut histogram = LatencyHistogram::default();
         histogram.add(bucket(0, 199, 2, 300));
@@ -359,10 +275,6 @@ mod tests {
             elapsed: Duration::from_secs(1),
             completed: BTreeMap::from([((8, 0), [2, 0, 0])]),
             latencies: BTreeMap::from([(key, histogram)]),
-            users: Some(TracedUsers::of([
-                user.clone(),
-                TracedUser { tid: 8, ..user },
-            ])),
             errors: BTreeMap::from([(((8, 0), -5), 2)]),
             dropped: 3,
             problem: None,
@@ -382,53 +294,6 @@ mod tests {
         assert_eq!(
             (sum.dropped, sum.problem),
             (6, Some(TraceProblem::Overhead))
-        );
-        let users = sum.users.unwrap();
-        assert_eq!(
-            users
-                .0
-                .values()
-                .map(|user| (user.tid, user.sectors))
-                .collect::<Vec<_>>(),
-            [(7, 32), (8, 32)]
-        );
-    }
-
-    #[test]
-    fn each_thread_is_there_once_by_device_name_and_kind() {
-        let user = |minor, tid, comm: &str, kind, pid| TracedUser {
-            number: (8, minor),
-            tid,
-            comm: comm.into(),
-            pid,
-            cgroup: pid.map(|_| "/a".into()),
-            kind,
-            count: 2,
-            sectors: u64::MAX / 2,
-        };
-        use RequestKind::{Read, Write};
-        let all = [
-            user(1, 9, "db", Read, None),
-            user(0, 9, "db", Read, Some(8)),
-            user(1, 9, "db", Read, Some(7)),
-            user(1, 9, "db", Read, Some(6)),
-            user(1, 9, "other", Read, None),
-            user(1, 9, "db", Write, None),
-        ];
-        let users = TracedUsers::of(all);
-        let summary: Vec<_> = users
-            .0
-            .values()
-            .map(|user| (user.number.1, user.pid, user.count))
-            .collect();
-        assert_eq!(
-            summary,
-            [(0, Some(8), 2), (1, Some(7), 6), (1, None, 2), (1, None, 2)]
-        );
-        let user = users.0.values().nth(1).unwrap();
-        assert_eq!(
-            (user.sectors, user.cgroup.as_deref()),
-            (u64::MAX, Some("/a"))
         );
     }
 }

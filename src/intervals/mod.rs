@@ -62,4 +62,4 @@ pub use series::LatencySeries;
 pub use step_source::{Next, StepSource};
 pub use stream::{Intervals, NextInterval};
 pub use summary::{DeviceSummary, Peak, RunSpan};
-pub use traced::{TracedDevice, TracedInterval, TracedThread};
+pub use traced::{TracedDevice, TracedInterval};

@@ -514,7 +514,7 @@ impl Intervals<'_> {
     }
 
     /// Returns the selected devices of the last sample, by the kernel's names, with their counters.
-    pub fn selected_devices(&self) -> impl Iterator<Item = (&str, &Counters)> {
+    pub(super) fn selected_devices(&self) -> impl Iterator<Item = (&str, &Counters)> {
         self.selected_with_peers()
             .map(|(name, counters, _)| (name, counters))
     }

@@ -1,14 +1,11 @@
 //! Single requests of an interval, with the names of devices.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 
 use crate::counters::{
-    Device, DeviceNumber, LatencyHistogram, RequestKind, TraceProblem, TracedIo, TracedUsers,
+    Device, DeviceNumber, LatencyHistogram, RequestKind, TraceProblem, TracedIo,
 };
 use crate::topology::{Topology, nvme_head, partition_parents};
-use crate::units::SECTOR_BYTES;
 
 /// The single requests of an interval.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -17,88 +14,10 @@ pub struct TracedInterval {
     pub elapsed_s: f64,
     /// The whole devices that completed requests, in the order of /proc/diskstats.
     pub devices: Vec<TracedDevice>,
-    /// The threads that submitted I/O, by device: the one with the most bytes first. `None` if they were not traced.
-    pub threads: Option<Vec<TracedThread>>,
     /// Requests that a full map in the kernel did not count.
     pub dropped: u64,
     /// The reason why requests are missing; `None` if none are.
     pub problem: Option<TraceProblem>,
-}
-
-/// The I/O that a thread submitted to a device.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct TracedThread {
-    /// The kernel's name of the device, or of the partition.
-    pub device: String,
-    pub tid: u32,
-    /// Its name, which may contain any character.
-    pub comm: Arc<str>,
-    /// Its process; `None` if it ended before that was read.
-    pub pid: Option<u32>,
-    /// Its cgroup; `None` if it ended before that was read.
-    pub cgroup: Option<Arc<str>>,
-    /// Bios that read.
-    pub reads: u64,
-    pub read_bytes: u64,
-    /// Bios that write, without those that discard or only flush.
-    pub writes: u64,
-    pub write_bytes: u64,
-}
-
-impl TracedThread {
-    /// Returns its bytes read and written.
-    pub fn bytes(&self) -> u64 {
-        self.read_bytes.saturating_add(self.write_bytes)
-    }
-
-    /// Returns the work that the kernel does in this thread on behalf of processes, told by its name: `writeback` of modified
-    /// memory, the `journal` of a file system, or `swap`; `None` for a process, or another thread of the kernel.
-    pub fn kernel_role(&self) -> Option<&'static str> {
-        let comm = &*self.comm;
-        if comm.starts_with("kworker/u") && self.writes > 0 || comm.starts_with("flush-") {
-            Some("writeback")
-        } else if ["jbd2/", "xfsaild/", "btrfs-transacti"]
-            .iter()
-            .any(|name| comm.starts_with(name))
-        {
-            Some("journal")
-        } else {
-            comm.starts_with("kswapd").then_some("swap")
-        }
-    }
-}
-
-/// Returns the I/O of threads by device, the one with the most bytes first.
-fn threads(users: &TracedUsers, devices: &[Device]) -> Vec<TracedThread> {
-    let mut threads: BTreeMap<(DeviceNumber, u32, &str), TracedThread> = BTreeMap::new();
-    for user in users.0.values() {
-        let Some(device) = devices
-            .iter()
-            .find(|device| (device.major, device.minor) == user.number)
-        else {
-            continue;
-        };
-        let thread = threads
-            .entry((user.number, user.tid, &user.comm))
-            .or_insert_with(|| TracedThread {
-                device: device.name.clone(),
-                tid: user.tid,
-                comm: Arc::clone(&user.comm),
-                pid: user.pid,
-                cgroup: user.cgroup.clone(),
-                ..TracedThread::default()
-            });
-        let (count, bytes) = match user.kind {
-            RequestKind::Read => (&mut thread.reads, &mut thread.read_bytes),
-            RequestKind::Write => (&mut thread.writes, &mut thread.write_bytes),
-            RequestKind::Discard => continue,
-        };
-        *count = count.saturating_add(user.count);
-        *bytes = bytes.saturating_add(user.sectors.saturating_mul(SECTOR_BYTES));
-    }
-    let mut threads: Vec<TracedThread> = threads.into_values().collect();
-    threads.sort_by_key(|thread| Reverse(thread.bytes()));
-    threads
 }
 
 /// The single requests of a device.
@@ -162,7 +81,6 @@ impl TracedInterval {
         Self {
             elapsed_s: traced.elapsed.as_secs_f64(),
             devices: found,
-            threads: traced.users.map(|users| threads(&users, devices)),
             dropped: traced.dropped,
             problem: traced.problem,
         }
@@ -231,7 +149,6 @@ impl TracedDevice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counters::TracedUser;
 
     fn device(major: u32, minor: u32, name: &str) -> Device {
         Device {
@@ -240,48 +157,6 @@ mod tests {
             name: name.to_owned(),
             ..Device::default()
         }
-    }
-
-    #[test]
-    fn threads_are_listed_by_device_with_what_the_kernel_does_in_them() {
-        let user = |minor, tid, comm: &str, kind, sectors| TracedUser {
-            number: (8, minor),
-            tid,
-            comm: comm.into(),
-            pid: None,
-            cgroup: None,
-            kind,
-            count: 2,
-            sectors,
-        };
-        let traced = TracedIo {
-            users: Some(TracedUsers::of([
-                user(1, 7, "fio", RequestKind::Read, 8),
-                user(1, 7, "fio", RequestKind::Write, 16),
-                user(0, 9, "kworker/u4:1", RequestKind::Write, 80),
-                user(0, 10, "jbd2/sda1-8", RequestKind::Discard, 0),
-                user(5, 7, "gone", RequestKind::Read, 8),
-            ])),
-            ..TracedIo::default()
-        };
-        let devices = [device(8, 0, "sda"), device(8, 1, "sda1")];
-        let threads = TracedInterval::new(traced, &devices, &Topology::default())
-            .threads
-            .unwrap();
-        let summary = |thread: &TracedThread| {
-            (
-                thread.device.clone(),
-                thread.reads,
-                thread.write_bytes,
-                thread.kernel_role(),
-            )
-        };
-        let expected = [
-            ("sda".to_owned(), 0, 40_960, Some("writeback")),
-            ("sda1".to_owned(), 2, 8192, None),
-            ("sda".to_owned(), 0, 0, Some("journal")),
-        ];
-        assert_eq!(threads.iter().map(summary).collect::<Vec<_>>(), expected);
     }
 
     #[test]

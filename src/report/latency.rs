@@ -322,7 +322,7 @@ pub(crate) fn push_note(note: &str, width: usize, first: &str, next: &str, out: 
 }
 
 /// Returns the reason why requests are missing, for people.
-pub fn trace_problem_text(problem: TraceProblem) -> &'static str {
+fn trace_problem_text(problem: TraceProblem) -> &'static str {
     match problem {
         TraceProblem::Overhead => {
             "tracing is paused: at this rate it would cost more CPU time than --max-overhead permits"
@@ -343,7 +343,7 @@ fn error_text(device: &TracedDevice) -> Option<String> {
 }
 
 /// Returns the note about requests that a full histogram did not count, with the remedy.
-pub fn dropped_text(dropped: u64) -> String {
+fn dropped_text(dropped: u64) -> String {
     let requests = if dropped == 1 {
         "request is"
     } else {

@@ -8,7 +8,7 @@ use crate::attribution::{
     Attribution, CgroupUse, DeviceUse, IoRates, LimitKind, LimitUse, cgroup_name,
 };
 use crate::counters::{BlockedTask, BusyProcess, ScanProblem};
-use crate::intervals::{IntervalHeader, KnownLimit, TracedThread};
+use crate::intervals::{IntervalHeader, KnownLimit};
 use crate::report::evidence::limit_of_cgroup;
 use crate::report::json_csv::value::{Field, push_line};
 use crate::report::latency::push_note;
@@ -29,12 +29,9 @@ pub struct WhoInterval<'a> {
     /// The devices that are shown, each with the requested partitions: the kernel counts the I/O of cgroups only on whole
     /// disks.
     pub devices: Vec<(&'a DeviceUse, Vec<&'a str>)>,
-    /// The threads that submitted I/O to these devices, and the length of that time in seconds. They are shown instead of
-    /// the processes. `None` if they were not traced.
-    pub threads: Option<(Vec<&'a TracedThread>, f64)>,
     /// One of [`SORT_KEYS`].
     pub sort: &'static str,
-    /// The most cgroups on each device, apart from those at their limits, and the most threads and processes.
+    /// The most cgroups on each device, apart from those at their limits, and the most processes.
     pub top: usize,
 }
 
@@ -43,7 +40,7 @@ pub const CGROUP: &str = "cgroup";
 /// One per process or blocked task.
 pub const PROCESS: &str = "process";
 
-/// The quantities by which cgroups, threads and processes are sorted: those of both directions, or a column.
+/// The quantities by which cgroups and processes are sorted: those of both directions, or a column.
 pub const SORT_KEYS: [&str; 6] = ["MB/s", "rMB/s", "wMB/s", "iops", "r/s", "w/s"];
 
 /// Returns the value by which a row is sorted: the bytes if its requests are not counted, as those of processes.
@@ -66,7 +63,7 @@ const KIB: f64 = 1024.0;
 /// a slash.
 const UNATTRIBUTED: &str = "unattributed";
 
-/// A line: a cgroup of a device, the bytes of no cgroup, a process or blocked task, or a thread on a device.
+/// A line: a cgroup of a device, the bytes of no cgroup, or a process or blocked task.
 #[derive(Default)]
 struct Row<'a> {
     kind: &'static str,
@@ -84,7 +81,6 @@ struct Row<'a> {
     share_pct: Option<f64>,
     limits: &'a [LimitUse],
     delay_permille: Option<u64>,
-    kernel_role: Option<&'static str>,
 }
 
 impl<'a> Row<'a> {
@@ -133,26 +129,6 @@ impl<'a> Row<'a> {
             ..device
         });
         rows
-    }
-
-    fn thread(thread: &'a TracedThread, elapsed_s: f64) -> Self {
-        let elapsed_s = elapsed_s.max(f64::MIN_POSITIVE);
-        let per_s = |amounts: [u64; 2], unit: f64| {
-            Some(amounts.map(|amount| amount as f64 / unit / elapsed_s))
-        };
-        Self {
-            kind: PROCESS,
-            elapsed_s: Some(elapsed_s),
-            device: Some(&thread.device),
-            cgroup: thread.cgroup.as_deref(),
-            comm: Some(&thread.comm),
-            pid: thread.pid.or(Some(thread.tid)),
-            tid: Some(thread.tid),
-            ios_per_s: per_s([thread.reads, thread.writes], 1.0),
-            kib_per_s: per_s([thread.read_bytes, thread.write_bytes], KIB),
-            kernel_role: thread.kernel_role(),
-            ..Self::default()
-        }
     }
 
     /// A busy process, a blocked task, or both. `elapsed_s` is the time over which the bytes were counted.
@@ -239,8 +215,8 @@ const COLUMNS: &[Column] = &[
     }),
     (
         "device",
-        "the kernel's name of the disk; of a process only with --trace",
-        BOTH,
+        "the kernel's name of the disk",
+        OF_CGROUP,
         |_, row| Text(row.device),
     ),
     (
@@ -260,7 +236,7 @@ const COLUMNS: &[Column] = &[
     }),
     (
         "tid",
-        "the thread, where it is blocked or traced",
+        "the thread, where it is blocked",
         OF_PROCESS,
         |_, row| Whole(row.tid.map(u64::from)),
     ),
@@ -270,13 +246,13 @@ const COLUMNS: &[Column] = &[
         OF_PROCESS,
         |_, row| Flag(row.is_blocked),
     ),
-    ("reads_per_s", "reads per second", BOTH, |_, row| {
+    ("reads_per_s", "reads per second", OF_CGROUP, |_, row| {
         Number(row.ios_per_s.map(|[reads, _]| reads))
     }),
     ("read_kib_per_s", "KiB read per second", BOTH, |_, row| {
         Number(row.kib_per_s.map(|[read, _]| read))
     }),
-    ("writes_per_s", "writes per second", BOTH, |_, row| {
+    ("writes_per_s", "writes per second", OF_CGROUP, |_, row| {
         Number(row.ios_per_s.map(|[_, writes]| writes))
     }),
     (
@@ -333,25 +309,16 @@ const COLUMNS: &[Column] = &[
         BOTH,
         |interval, _| Whole(interval.attribution.map(|one| one.skipped)),
     ),
-    (
-        "kernel_role",
-        "with --trace, what a thread of the kernel does for others: writeback, journal or swap",
-        OF_PROCESS,
-        |_, row| Text(row.kernel_role),
-    ),
 ];
 
-/// Returns the lines of an interval: for each device its cgroups and the unattributed rest, then the threads, the
-/// processes, and the blocked tasks that are not among them.
+/// Returns the lines of an interval: for each device its cgroups and the unattributed rest, then the processes, and
+/// the blocked tasks that are not among them.
 fn rows<'a>(interval: &'a WhoInterval<'_>) -> Vec<Row<'a>> {
     let of_devices = interval
         .devices
         .iter()
         .flat_map(|(usage, _)| Row::of_device(usage, interval));
-    of_devices
-        .chain(threads(interval))
-        .chain(processes(interval))
-        .collect()
+    of_devices.chain(processes(interval)).collect()
 }
 
 /// Sorts rows and keeps as many as are shown, and those of cgroups at their limits.
@@ -360,19 +327,6 @@ fn sort_and_cut(rows: &mut Vec<Row<'_>>, interval: &WhoInterval<'_>) {
     rows.sort_by(|a, b| sort_value(interval.sort, b).total_cmp(&sort_value(interval.sort, a)));
     let mut rank = 0..interval.top;
     rows.retain(|row| rank.next().is_some() || row.limits.iter().any(|limit| limit.is_reached));
-}
-
-/// Returns the threads that submitted I/O.
-fn threads<'a>(interval: &'a WhoInterval<'_>) -> Vec<Row<'a>> {
-    let Some((threads, elapsed_s)) = &interval.threads else {
-        return Vec::new();
-    };
-    let mut rows = threads
-        .iter()
-        .map(|thread| Row::thread(thread, *elapsed_s))
-        .collect();
-    sort_and_cut(&mut rows, interval);
-    rows
 }
 
 /// Returns the busiest processes, then the blocked tasks that are not among them.
@@ -384,12 +338,9 @@ fn processes<'a>(interval: &'a WhoInterval<'_>) -> Vec<Row<'a>> {
         .processes
         .as_ref()
         .map(|processes| processes.elapsed.as_secs_f64());
-    // Exact I/O by thread and device is shown instead of that of processes on all devices together.
-    let processes = attribution
+    let busy = attribution
         .processes
         .iter()
-        .filter(|_| interval.threads.is_none());
-    let busy = processes
         .flat_map(|processes| &processes.busiest)
         .map(|process| {
             let task = attribution
@@ -460,9 +411,6 @@ const CGROUP_COLUMNS: [&str; 7] = [
     "share",
     "limit",
 ];
-const THREAD_COLUMNS: [&str; 8] = [
-    "process", "device", "pid", "r/s", "w/s", "rMB/s", "wMB/s", "cgroup",
-];
 const PROCESS_COLUMNS: [&str; 7] = [
     "process, all devices",
     "pid",
@@ -474,7 +422,7 @@ const PROCESS_COLUMNS: [&str; 7] = [
 ];
 
 /// Appends the table of an interval. Its lines are at most `width` columns wide, unless the numbers alone are wider:
-/// names of cgroups, and then those of threads, are shortened in the middle.
+/// names of cgroups, and then those of processes, are shortened in the middle.
 pub fn table(interval: &WhoInterval<'_>, width: usize, time_zone: &TimeZone, out: &mut Vec<u8>) {
     let header = interval.header;
     let time = header
@@ -489,15 +437,13 @@ pub fn table(interval: &WhoInterval<'_>, width: usize, time_zone: &TimeZone, out
     out.push(b'\n');
 }
 
-/// Appends the tables of cgroups, threads and processes, without those that are empty.
+/// Appends the tables of cgroups and processes, without those that are empty.
 pub(crate) fn push_tables(interval: &WhoInterval<'_>, width: usize, out: &mut Vec<u8>) {
     let of_device =
         |(usage, partitions): &(&DeviceUse, Vec<&str>)| cgroup_cells(usage, partitions, interval);
     let cgroups: Vec<Vec<String>> = interval.devices.iter().flat_map(of_device).collect();
-    let threads = threads(interval).iter().map(thread_cells).collect();
     let processes = processes(interval).iter().map(process_cells).collect();
     push_table(&CGROUP_COLUMNS, "lrrrrrl", cgroups, width, out);
-    push_table(&THREAD_COLUMNS, "llrrrrrl", threads, width, out);
     push_table(&PROCESS_COLUMNS, "lrlrrrl", processes, width, out);
 }
 
@@ -549,27 +495,6 @@ fn cgroup_cells(
     let rows = rows.filter(|row| row.share_pct.is_some() || row.ios_per_s.is_some());
     let cgroups = rows.map(|row| cells(format!("  {}", cgroup_cell(&row)), &row));
     [whole].into_iter().chain(cgroups).collect()
-}
-
-/// Returns the cells of a thread that submitted I/O.
-fn thread_cells(row: &Row<'_>) -> Vec<String> {
-    let comm = sanitize(row.comm.unwrap_or_default());
-    let name = match row.kernel_role {
-        Some(role) => format!("{comm} ({role})"),
-        None => comm.into_owned(),
-    };
-    let device = sanitize(row.device.unwrap_or_default()).into_owned();
-    let [reads, writes, read, written] = rate_cells(row);
-    vec![
-        name,
-        device,
-        id_cell(row),
-        reads,
-        writes,
-        read,
-        written,
-        cgroup_cell(row),
-    ]
 }
 
 /// Returns the cells of a process or blocked task.
@@ -709,8 +634,6 @@ fn interval_notes(interval: &WhoInterval<'_>) -> Vec<String> {
     }
     notes.extend(hung_read_text(attribution));
     match &attribution.processes {
-        // Threads are shown instead of processes.
-        _ if interval.threads.is_some() => {}
         None if attribution.hung_read.is_some() => {}
         None => notes.push("processes are known from the next interval on".to_owned()),
         Some(processes) if processes.is_partial => {
@@ -719,68 +642,6 @@ fn interval_notes(interval: &WhoInterval<'_>) -> Vec<String> {
         Some(_) => {}
     }
     notes
-}
-
-#[cfg(test)]
-mod table_tests {
-    use unicode_width::UnicodeWidthStr;
-
-    use super::*;
-    use crate::intervals::{IntervalHeader, TracedThread};
-    use crate::report::who::lines;
-
-    #[test]
-    fn threads_are_shown_by_device_in_the_width() {
-        let thread = |comm: &str, tid, cgroup: Option<&str>| TracedThread {
-            device: "dm-0".to_owned(),
-            tid,
-            comm: comm.into(),
-            cgroup: cgroup.map(Into::into),
-            writes: 10,
-            write_bytes: 40_960,
-            ..TracedThread::default()
-        };
-        let threads = [
-            thread(
-                "fio",
-                812,
-                Some("/system.slice/a-service-with-a-long-name.service"),
-            ),
-            thread("kworker/u8:1", 41, None),
-        ];
-        let header = IntervalHeader::default();
-        let interval = WhoInterval {
-            header: &header,
-            attribution: None,
-            unread_s: 0.0,
-            devices: Vec::new(),
-            threads: Some((threads.iter().collect(), 1.0)),
-            sort: "MB/s",
-            top: 10,
-        };
-        for width in [70, 90] {
-            let mut out = Vec::new();
-            super::table(&interval, width, &TimeZone::UTC, &mut out);
-            let table = String::from_utf8(out).unwrap();
-            assert!(
-                table.contains(" device ") && !table.contains("process, all devices"),
-                "{table}"
-            );
-            assert!(table.lines().all(|line| line.width() <= width), "{table}");
-            assert_eq!(
-                table.contains("\nkworker/u8:1 (writeback) "),
-                width == 90,
-                "{table}"
-            );
-        }
-        let mut out = Vec::new();
-        lines(&interval, None, &mut out);
-        let json = String::from_utf8(out).unwrap();
-        assert!(
-            json.contains("\"device\":\"dm-0\"") && json.contains("\"comm\":\"fio\""),
-            "{json}"
-        );
-    }
 }
 
 #[cfg(test)]
@@ -834,7 +695,6 @@ mod note_tests {
             attribution: Some(&attribution),
             unread_s: 12.0,
             devices: Vec::new(),
-            threads: None,
             sort: "MB/s",
             top: 10,
         };
@@ -848,8 +708,6 @@ mod note_tests {
         interval.attribution = Some(&answering);
         let next = "processes are known from the next interval on";
         assert_eq!(interval_notes(&interval), [skipped, next]);
-        interval.threads = Some((Vec::new(), 1.0));
-        assert_eq!(interval_notes(&interval), [skipped]);
         interval.attribution = None;
         assert_eq!(
             interval_notes(&interval),

@@ -28,4 +28,4 @@ pub use self::processes::list_ids;
 pub use self::replay::{Replay, copy_capture_range, is_device_name, is_recording, open_range};
 pub use self::small_file::{FirstFile, read_first_file, read_json_object, read_text_file};
 pub use self::topology::{list_devices, read_partitions, read_topology, reread_topology};
-pub use self::tracefs::{TraceOptions, Tracer, remove_leftovers};
+pub use self::tracefs::{Tracer, remove_leftovers};

@@ -94,17 +94,3 @@ fn invalid_arguments_are_usage_errors() {
         assert!(code == 2 && err.contains(expected), "{options}: {err}");
     }
 }
-
-#[test]
-fn tracing_of_threads_needs_tracefs_too() {
-    let host = FakeRoot::new();
-    host.disk("sda", "8:0", 1024)
-        .diskstats("8 0 sda 1 0 8 1 0 0 0 0 0 0 0\n");
-    let (_, err, code) = program::output(
-        &format!("who --trace --root {} 1 1", host.path().display()),
-        "",
-    );
-    assert!(code == 2 && err.contains("no tracefs"), "{err}");
-    let (_, err, code) = program::output("who --max-overhead 5 1 1", "");
-    assert!(code == 2 && err.contains("--trace"), "{err}");
-}

@@ -285,7 +285,6 @@ fn nothing_is_left_in_the_kernel() {
             ("failed", "143\n"),
             ("renewed", "129\n"),
             ("guard", "143\n"),
-            ("who", "143\n"),
         ];
         for (name, exit) in ends {
             assert_eq!(
@@ -303,7 +302,7 @@ fn nothing_is_left_in_the_kernel() {
         }
         // The run that ended second leaves nothing; the first leaves what the second needs.
         assert!(guest.read("other.left").contains("blkstat_"));
-        for name in ["latency", "who", "failed", "renewed", "guard", "cleanup"] {
+        for name in ["latency", "failed", "renewed", "guard", "cleanup"] {
             assert_eq!(
                 guest.read(&format!("{name}.left")),
                 "",
@@ -334,56 +333,6 @@ fn without_tracefs_a_message_says_how_to_mount_it() {
                 guest.read("unmounted.exit").as_str()
             ),
             (message, "2\n")
-        );
-    });
-}
-
-/// Returns the bios of threads with a name on a device: reads or writes, and bytes.
-fn bios(guest: &Guest, file: &str, comm: &str, device: &str, direction: &str) -> [f64; 2] {
-    let lines = lines_of(guest, file, device);
-    let of_thread = lines.iter().filter(|line| {
-        line["kind"] == "process" && line["comm"].as_str().unwrap().starts_with(comm)
-    });
-    of_thread.fold([0.0, 0.0], |[count, bytes], line| {
-        let amount =
-            |field: String| line[field].as_f64().unwrap() * line["elapsed_s"].as_f64().unwrap();
-        [
-            count + amount(format!("{direction}s_per_s")),
-            bytes + amount(format!("{direction}_kib_per_s")) * 1024.0,
-        ]
-    })
-}
-
-#[test]
-fn threads_are_listed_by_device_with_every_bio() {
-    on_each_kernel(Script::Latency, |guest| {
-        let disk = guest.disks("nvme").remove(0);
-        let writes = fio_log(guest, "threads", "clat")[1].len() as f64;
-        // Rates have six decimals.
-        let near = |found: [f64; 2], expected: [f64; 2]| {
-            let is_near = found
-                .iter()
-                .zip(expected)
-                .all(|(a, b)| (a - b).abs() <= b * 1e-3 + 0.01);
-            assert!(is_near, "{}: {found:?} is not {expected:?}", guest.version);
-        };
-        near(
-            bios(guest, "who", "fio", "dm-0", "write"),
-            [writes, writes * 4096.0],
-        );
-        // Seven of the device, and a few of the file system by the dd that writes a file.
-        let [reads, bytes] = bios(guest, "who", "dd", &disk, "read");
-        assert!((6.99..12.0).contains(&reads), "{}: {reads}", guest.version);
-        near([reads, bytes], [reads, reads * 4096.0]);
-        // A thread of the kernel delays them and passes them on.
-        let below = bios(guest, "who", "", "nullb0", "write");
-        near(below, [writes, writes * 4096.0]);
-        let lines = lines_of(guest, "who", &disk);
-        let has_role = |role: &str| lines.iter().any(|line| line["kernel_role"] == role);
-        assert!(
-            has_role("writeback") && has_role("journal"),
-            "{}: {lines:?}",
-            guest.version
         );
     });
 }
@@ -452,14 +401,12 @@ fn above_the_permitted_overhead_tracing_pauses_and_then_goes_on() {
             assert_eq!(line["matched_pct"], 0.0, "{}: {line}", guest.version);
         }
         let message = "tracing is paused: at this rate it would cost more CPU time than --max-overhead permits\n";
-        for name in ["guard", "guard-who"] {
-            let err = guest.read(&format!("{name}.err"));
-            assert!(
-                err.contains(&format!("blkstat: {message}")),
-                "{}: {name}: {err}",
-                guest.version
-            );
-        }
+        let err = guest.read("guard.err");
+        assert!(
+            err.contains(&format!("blkstat: {message}")),
+            "{}: {err}",
+            guest.version
+        );
     });
 }
 

@@ -335,7 +335,6 @@ impl App {
             attribution: Some(attribution),
             unread_s: 0.0,
             devices: usage.map(|usage| (usage, Vec::new())).into_iter().collect(),
-            threads: None,
             sort: "MB/s",
             top: MAX_CGROUPS,
         };

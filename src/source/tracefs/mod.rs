@@ -9,5 +9,5 @@ mod session;
 mod trace_dir;
 mod trace_set;
 
-pub use self::session::{TraceOptions, Tracer};
+pub use self::session::Tracer;
 pub use self::trace_dir::remove_leftovers;

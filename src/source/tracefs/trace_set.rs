@@ -1,4 +1,4 @@
-//! A set of triggers in an instance of its own: histograms of latencies, or of the threads that submit bios.
+//! A set of triggers in an instance of its own: histograms of latencies, or of errors.
 //!
 //! The map of a trigger never forgets a sector and counts nothing more once it is full, so a set is replaced by another
 //! before that happens ([`Alternation`]), and is kept a while longer for the requests
@@ -6,15 +6,11 @@
 //! nor paused by name; but a trigger on the instance's own print event, which a write to its marker causes, can start
 //! and stop them.
 
-use std::sync::Arc;
-
 use anyhow::Result;
 
 use super::trace_dir::{Owner, TraceDir, remove_instance};
-use crate::capture::trace_hist::{HistEntry, key_range, key_thread, parse_hist};
-use crate::counters::{
-    DeviceNumber, LatencyBucket, LatencyKey, RequestKind, TracedIo, TracedUser, TracedUsers,
-};
+use crate::capture::trace_hist::{HistEntry, key_range, parse_hist};
+use crate::counters::{DeviceNumber, LatencyBucket, LatencyKey, RequestKind, TracedIo};
 
 /// The file whose writes start and stop a set.
 const MARKER: &str = "trace_marker";
@@ -26,28 +22,22 @@ const BUFFER_KIB: u32 = 4;
 pub(super) enum SetKind {
     /// The latencies between pairs of tracepoints.
     Latencies(Vec<EventPair>),
-    /// The threads that submit bios to these devices; to all if empty.
-    Users(Vec<DeviceNumber>),
     /// The errors of all devices.
     Errors,
 }
 
-/// The tracepoint of bios, which the threads that submit them pass.
-const BIO_EVENT: &str = "block_bio_queue";
 /// The tracepoint of requests that fail; kernels before 5.18 lack it.
 pub(super) const ERROR_EVENT: &str = "block_rq_error";
 
 impl SetKind {
     /// The tracepoints whose triggers are paused while a set is, each with the file of its counts in the instance `name`.
     fn histograms(&self, name: &str) -> Vec<(&'static str, String)> {
-        let own = |event| vec![(event, format!("events/block/{event}/hist"))];
         match self {
             Self::Latencies(pairs) => pairs
                 .iter()
                 .map(|pair| (pair.events()[0], pair.synthetic_file(name, "hist")))
                 .collect(),
-            Self::Users(_) => own(BIO_EVENT),
-            Self::Errors => own(ERROR_EVENT),
+            Self::Errors => vec![(ERROR_EVENT, format!("events/block/{ERROR_EVENT}/hist"))],
         }
     }
 
@@ -55,7 +45,6 @@ impl SetKind {
     fn name(&self, owner: &Owner, number: u64) -> String {
         let letter = match self {
             Self::Latencies(_) => 'l',
-            Self::Users(_) => 'u',
             Self::Errors => 'e',
         };
         owner.name(&format!("{letter}{number}"))
@@ -73,8 +62,6 @@ pub(super) struct TraceSet {
     pub(super) size: u32,
     /// The counts since it was started, as they were last read.
     last: TracedIo,
-    /// The entries of the fullest histogram then.
-    pub(super) entries: usize,
     text: Vec<u8>,
 }
 
@@ -91,7 +78,6 @@ impl TraceSet {
             kind,
             size,
             last: TracedIo::default(),
-            entries: 0,
             text: Vec::new(),
         };
         // `record-cmd`, which an instance inherits, stays: turning it off in one instance stops it for the enabled events
@@ -100,14 +86,6 @@ impl TraceSet {
         let _ = set.write("buffer_size_kb", &BUFFER_KIB.to_string());
         match &set.kind {
             SetKind::Latencies(pairs) => pairs.iter().try_for_each(|pair| set.add_pair(pair))?,
-            SetKind::Users(devices) => {
-                // Bios that only flush read and write nothing.
-                let filter = and_filter(&device_filter(devices), "nr_sector > 0");
-                let keys = "dev,rwbs,common_pid.execname";
-                let trigger =
-                    format!("hist:keys={keys}:vals=hitcount,nr_sector:size={size}:pause{filter}");
-                set.write(&format!("events/block/{BIO_EVENT}/trigger"), &trigger)?;
-            }
             SetKind::Errors => {
                 let trigger = format!("hist:keys=dev,error:size={size}:pause");
                 set.write(&format!("events/block/{ERROR_EVENT}/trigger"), &trigger)?;
@@ -170,23 +148,17 @@ impl TraceSet {
     /// # Errors
     /// If the histograms cannot be read.
     fn read(&mut self) -> Result<TracedIo> {
-        let mut counts = TracedIo {
-            users: Some(TracedUsers::default()),
-            ..TracedIo::default()
-        };
-        self.entries = 0;
+        let mut counts = TracedIo::default();
         for (at, (_, file)) in self.kind.histograms(&self.name).into_iter().enumerate() {
             self.dir
                 .read_into(&format!("instances/{}/{file}", self.name), &mut self.text)?;
             let text = String::from_utf8_lossy(&self.text);
             for section in parse_hist(&text) {
                 counts.dropped = counts.dropped.saturating_add(section.dropped);
-                self.entries = self.entries.max(section.entries.len());
                 for entry in &section.entries {
                     // An entry of another form does not count.
                     let _ = match &self.kind {
                         SetKind::Latencies(pairs) => add_latency(entry, &pairs[at], &mut counts),
-                        SetKind::Users(_) => add_user(entry, &mut counts),
                         SetKind::Errors => add_error(entry, &mut counts),
                     };
                 }
@@ -225,26 +197,11 @@ fn add_latency(entry: &HistEntry<'_>, pair: &EventPair, counts: &mut TracedIo) -
 }
 
 fn add_error(entry: &HistEntry<'_>, counts: &mut TracedIo) -> Option<()> {
-    let number = device_number(entry.key("dev", Some("error"))?.parse().ok()?);
+    let number = device_number(entry.key("dev")?.parse().ok()?);
     // The kernel prints the negative number of an error as an unsigned one of 64 bits.
-    let error = i32::try_from(entry.key("error", None)?.parse::<u64>().ok()?.cast_signed()).ok()?;
+    let error = i32::try_from(entry.key("error")?.parse::<u64>().ok()?.cast_signed()).ok()?;
     let count = counts.errors.entry((number, error)).or_default();
     *count = count.saturating_add(entry.value("hitcount").unwrap_or(0));
-    Some(())
-}
-
-fn add_user(entry: &HistEntry<'_>, counts: &mut TracedIo) -> Option<()> {
-    let (comm, tid) = key_thread(entry.key("common_pid", None)?)?;
-    counts.users.get_or_insert_default().add(&TracedUser {
-        number: device_number(entry.key("dev", Some("rwbs"))?.parse().ok()?),
-        tid,
-        comm: Arc::from(comm),
-        pid: None,
-        cgroup: None,
-        kind: RequestKind::from_bio_rwbs(entry.key("rwbs", Some("common_pid"))?)?,
-        count: entry.value("hitcount").unwrap_or(0),
-        sectors: entry.value("nr_sector").unwrap_or(0),
-    });
     Some(())
 }
 
@@ -331,7 +288,7 @@ impl EventPair {
     /// The two tracepoints, in the system `block`.
     pub(super) fn events(&self) -> [&'static str; 2] {
         if self.is_bio {
-            [BIO_EVENT, "block_bio_complete"]
+            ["block_bio_queue", "block_bio_complete"]
         } else {
             ["block_rq_issue", "block_rq_complete"]
         }
@@ -414,8 +371,8 @@ fn latency_triggers(has_buckets: bool) -> Vec<String> {
 /// Returns an entry of such a histogram: the device, the letters of the kind of request, and the bucket. `None` if the
 /// entry is of another form.
 fn traced_latency<'a>(entry: &HistEntry<'a>) -> Option<(DeviceNumber, &'a str, LatencyBucket)> {
-    let number = device_number(entry.key("dev", Some("rwbs"))?.parse().ok()?);
-    let range = key_range(entry.key("lat", None)?)?;
+    let number = device_number(entry.key("dev")?.parse().ok()?);
+    let range = key_range(entry.key("lat")?)?;
     let (count, sum_ns) = (
         entry.value("hitcount").unwrap_or(0),
         entry.value("lat").unwrap_or(0),
@@ -426,7 +383,7 @@ fn traced_latency<'a>(entry: &HistEntry<'a>) -> Option<(DeviceNumber, &'a str, L
         count,
         sum_ns,
     };
-    Some((number, entry.key("rwbs", Some("lat"))?, bucket))
+    Some((number, entry.key("rwbs")?, bucket))
 }
 
 /// Returns the filter of a trigger; empty for all devices.
@@ -481,39 +438,6 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-
-    #[test]
-    fn a_thread_that_writes_zeros_writes() {
-        let line = |letters: &str, count, sectors| {
-            format!(
-                "{{ dev:    8388608, rwbs: {letters}, common_pid: mkfs.ext4       [        12] }} \
-                 hitcount: {count}  nr_sector: {sectors}\n"
-            )
-        };
-        let text = format!(
-            "# event histogram\n# trigger info: hist:keys=dev,rwbs [active]\n\n{}{}{}",
-            line("N", 2, 2048),
-            line("WS", 3, 24),
-            line("D", 1, 4096)
-        );
-        let mut counts = TracedIo::default();
-        for entry in parse_hist(&text)
-            .iter()
-            .flat_map(|section| &section.entries)
-        {
-            add_user(entry, &mut counts).unwrap();
-        }
-        let users = counts.users.unwrap_or_default();
-        let users = users
-            .0
-            .values()
-            .map(|user| (user.number, user.tid, user.kind, user.count, user.sectors));
-        let expected = [
-            ((8, 0), 12, RequestKind::Write, 5, 2072),
-            ((8, 0), 12, RequestKind::Discard, 1, 4096),
-        ];
-        assert_eq!(users.collect::<Vec<_>>(), expected);
-    }
 
     #[test]
     fn the_number_of_an_error_is_negative() {

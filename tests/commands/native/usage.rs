@@ -57,8 +57,8 @@ fn mistaken_arguments_are_answered_with_a_suggestion() {
             "unexpected argument '--saturated-at' found; did you mean '--saturation-threshold'?",
         ),
         (
-            "--trace",
-            "unexpected argument '--trace' found; it is an option of 'blkstat who'",
+            "--heatmap",
+            "unexpected argument '--heatmap' found; it is an option of 'blkstat latency'",
         ),
         (
             "devices --csv",
