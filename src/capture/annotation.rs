@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::MAX_LINE_BYTES;
 use super::diskstats_line::Words;
 use super::proc_files::cpu_line;
-use super::recorded_scan::ScanGrowth;
+use super::scan_growth::ScanGrowth;
 use crate::baselines::{RecordedBaseline, RecordedBaselines};
 use crate::counters::{HealthFacts, HostState, Sample};
 use crate::topology::{Machine, Node, Topology, bounded_text};

@@ -12,6 +12,7 @@ pub mod proc_files;
 mod range_copy;
 mod reader;
 mod recorded_scan;
+mod scan_growth;
 mod time_form;
 pub mod trace_hist;
 
@@ -22,7 +23,8 @@ pub use self::annotation::{RecordingHeader, write_annotation, write_header, writ
 pub use self::diskstats_line::{LineError, parse_line, write_line};
 pub use self::range_copy::{copy_range, scan_times};
 pub use self::reader::{CaptureState, Reader};
-pub use self::recorded_scan::{ScanGrowth, ScanWriter};
+pub use self::recorded_scan::ScanWriter;
+pub use self::scan_growth::ScanGrowth;
 pub use self::time_form::LocalTimes;
 
 /// Parses the text of /proc/diskstats into the devices of `sample`, reusing its memory.

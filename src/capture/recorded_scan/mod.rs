@@ -10,14 +10,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
-
 use super::annotation::{IoScanLine, MAX_LIST_BYTES, json_bytes, split_list, write_annotation};
+use super::scan_growth::{ScanGrowth, is_default};
 use crate::counters::{
-    BlockedTask, BusyProcess, Cgroup, CgroupDevice, CgroupHierarchy, DeviceNumber, HungRead,
-    IoCounters, IoLimits, IoScan, ProcessIo, ScanProblem, ScannedDevice,
+    Cgroup, CgroupDevice, CgroupHierarchy, DeviceNumber, IoCounters, IoLimits, IoScan, ProcessIo,
+    ScannedDevice,
 };
 
 /// The cgroups of a scan that are recorded: those with limits, then those with the most bytes.
@@ -27,51 +24,6 @@ const MAX_CGROUPS: usize = 256;
 const MAX_ELEMENTS: usize = 20_000;
 /// The memory of a device, a process or a task with its names, in bytes.
 const ELEMENT_BYTES: usize = 128;
-
-/// A scan with the growth of its counters and pressures since the scan before, as it is written; or a part of one: a
-/// long scan takes several lines.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct ScanGrowth {
-    /// The monotonic time of the scan; only in its first part.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    at_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cgroup_version: Option<u8>,
-    #[serde(skip_serializing_if = "is_default")]
-    skipped: u64,
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "known")]
-    problem: Option<ScanProblem>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    devices: Vec<ScannedDevice>,
-    /// By path, so that parents precede their children as in a scan.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    cgroups: Vec<Cgroup>,
-    /// The use by all processes; `None` until they have been read twice.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    processes: Option<ProcessIo>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    busiest: Vec<BusyProcess>,
-    /// The read of a process that hangs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hung_read: Option<HungRead>,
-    /// True if the scan looked for blocked tasks.
-    #[serde(skip_serializing_if = "is_default")]
-    has_blocked: bool,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    blocked: Vec<BlockedTask>,
-}
-
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
-}
-
-/// Reads a value; `None` for one that only a later version knows.
-fn known<'de, D: Deserializer<'de>, T: DeserializeOwned>(
-    deserializer: D,
-) -> Result<Option<T>, D::Error> {
-    Ok(serde_json::from_value(Value::deserialize(deserializer)?).ok())
-}
 
 /// Finds the growth from one scan to the next.
 #[derive(Clone, Debug, Default)]
