@@ -12,8 +12,6 @@ use std::time::Duration;
 
 use anyhow::{Error, Result, anyhow};
 use clap::Args;
-#[cfg(feature = "top")]
-use jiff::Timestamp;
 
 use crate::analysis::{DeviceBaseline, Settings, StatedCap};
 use crate::console::RunContext;
@@ -417,16 +415,6 @@ pub(super) struct RangeOptions {
 }
 
 impl RangeOptions {
-    /// The range from one time to another.
-    #[cfg(feature = "top")]
-    pub(super) fn between((begin, end): (Timestamp, Timestamp)) -> Self {
-        let point = |at: Timestamp| at.to_string().parse().ok();
-        Self {
-            begin: point(begin),
-            end: point(end),
-        }
-    }
-
     /// Returns the range of a replay, or of the running system.
     ///
     /// # Errors

@@ -23,21 +23,21 @@ use crate::source::read_hostname;
 #[command(override_usage = "blkstat report [OPTIONS] [FILE]... [DEVICE]... [INTERVAL [COUNT]]")]
 pub struct Report {
     #[command(flatten)]
-    pub(super) source: SourceOptions,
+    source: SourceOptions,
     /// Chart only devices whose name matches REGEX
     #[arg(long, value_name = "REGEX")]
-    pub(super) devices_regex: Option<String>,
+    devices_regex: Option<String>,
     /// Page to write; - is standard output (default: FILE.html in this directory, or blkstat-HOST-TIME.html)
     #[arg(short, long, value_name = "OUT.html")]
-    pub(super) output: Option<PathBuf>,
+    output: Option<PathBuf>,
     /// Overwrite the page if it exists
     #[arg(long)]
-    pub(super) force: bool,
+    force: bool,
     /// Leave out cgroups and processes, for pages that leave the company
     #[arg(long)]
-    pub(super) no_who: bool,
+    no_who: bool,
     #[command(flatten)]
-    pub(super) verdicts: VerdictOptions,
+    verdicts: VerdictOptions,
 }
 
 impl Report {

@@ -52,9 +52,8 @@ pub(crate) enum Action {
     Redraw,
     /// Start a recording, or stop it.
     ToggleRecording,
-    /// Export the samples between two times to a file with this extension: `gz` for a recording, which every view replays,
-    /// or `html` for a report. `None` if the samples have no times.
-    Export(&'static str, Option<(Timestamp, Timestamp)>),
+    /// Export the samples between two times to a recording. `None` if the samples have no times.
+    Export(Option<(Timestamp, Timestamp)>),
 }
 
 /// The order of the list with the most severe verdict first; devices with equal ones are in the order of the table.
@@ -74,8 +73,6 @@ pub(crate) enum Question {
     Filter,
     /// A time to go to.
     Time,
-    /// The kind of an export: a single key.
-    Export,
 }
 
 /// A line that is being typed.

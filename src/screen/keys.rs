@@ -234,7 +234,7 @@ pub(crate) const KEYS: [(&str, &str); 30] = [
         "r",
         "start a recording that begins with the history, or stop it",
     ),
-    ("e", "export the time shown"),
+    ("e", "export the time shown as a recording"),
     ("Mouse", ""),
     (
         "click",
@@ -291,7 +291,7 @@ impl App {
             Key::Char('r') => {
                 self.say("only the running system can be recorded; e exports a part of a recording")
             }
-            Key::Char('e') => self.prompt = Some(Prompt::new(Question::Export, "")),
+            Key::Char('e') => return Some(Action::Export(self.shown_range())),
             Key::Char('/') => {
                 let text = self
                     .filter
@@ -425,11 +425,7 @@ impl App {
     /// Takes a key while the user is typing a line.
     fn type_key(&mut self, key: Key) -> Option<Action> {
         let mut prompt = self.prompt.take()?;
-        let export = |extension| Some(Action::Export(extension, self.shown_range()));
         match (prompt.question, key) {
-            (Question::Export, Key::Char('r')) => return export("gz"),
-            (Question::Export, Key::Char('h')) => return export("html"),
-            (Question::Export, _) => return None,
             (Question::Time, Key::Enter) => {
                 self.go_to_text(&prompt.text);
                 return None;

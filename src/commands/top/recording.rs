@@ -1,6 +1,5 @@
-//! Recordings that begin with the history, and exports of the time that is shown as a recording or a report.
+//! Recordings that begin with the history, and exports of the time that is shown.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -12,11 +11,8 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::sampler::Shared;
-use crate::clock::{Clock, RealClock};
-use crate::commands::options::{Host, RangeOptions};
-use crate::commands::report::{Report, base_name};
-use crate::console::RunContext;
-use crate::exit::Exit;
+use crate::clock::Clock;
+use crate::commands::report::base_name;
 use crate::report::layout::sentence_numbers::counted;
 use crate::screen::{AppOptions, SampleTexts};
 use crate::sink::{Destination, IfExists, RecordingFile, WriteQueue, write_recording};
@@ -49,7 +45,7 @@ impl Recording {
         zone: &TimeZone,
     ) -> Result<Self> {
         let queue = Arc::new(WriteQueue::new(MAX_QUEUE_BYTES).context("cannot start to write")?);
-        let path = new_path(&base_name(host, now, zone), "gz", &[])?;
+        let path = new_path(&base_name(host, now, zone), &[])?;
         // No sample may be lost between the history and the queue.
         let history = {
             let texts = shared.texts();
@@ -138,15 +134,15 @@ fn write_history(path: &Path, history: &SampleTexts) -> Result<RecordingFile> {
 ///
 /// # Errors
 /// If files of all names exist.
-fn new_path(base_name: &str, extension: &str, pending: &[PathBuf]) -> Result<PathBuf> {
+fn new_path(base_name: &str, pending: &[PathBuf]) -> Result<PathBuf> {
     let name = |number: usize| match number {
-        1 => format!("{base_name}.{extension}"),
-        number => format!("{base_name}-{number}.{extension}"),
+        1 => format!("{base_name}.gz"),
+        number => format!("{base_name}-{number}.gz"),
     };
     let mut paths = (1..=MAX_NAMES).map(|number| PathBuf::from(name(number)));
     paths
         .find(|path| !path.exists() && !path.is_symlink() && !pending.contains(path))
-        .with_context(|| format!("{base_name}.{extension} exists"))
+        .with_context(|| format!("{base_name}.gz exists"))
 }
 
 /// The time between checks of the exports that the end of the program waits for.
@@ -158,21 +154,10 @@ type Range = (Timestamp, Timestamp);
 /// An export that has ended: its file, and a message.
 type Ended = (PathBuf, String);
 
-/// The source of an export: a recording, or the running system.
-#[derive(Clone)]
-pub(super) struct ExportSource {
-    /// The files of the capture that is shown; none for the running system.
-    pub(super) files: Vec<PathBuf>,
-    /// The report, except its range and the file that it is about.
-    pub(super) report: Report,
-    pub(super) host: Host,
-    /// The value of the environment variable TZ.
-    pub(super) tz: Option<OsString>,
-}
-
 /// The exports in progress. Each is written in a thread, because it may take long.
 pub(super) struct Exports {
-    source: ExportSource,
+    /// The files of the capture that is shown; none for the running system.
+    files: Vec<PathBuf>,
     sender: Sender<Ended>,
     ended: Receiver<Ended>,
     /// The files that are being written.
@@ -180,10 +165,10 @@ pub(super) struct Exports {
 }
 
 impl Exports {
-    pub(super) fn new(source: ExportSource) -> Self {
+    pub(super) fn new(files: Vec<PathBuf>) -> Self {
         let (sender, ended) = channel();
         Self {
-            source,
+            files,
             sender,
             ended,
             pending: Vec::new(),
@@ -196,22 +181,18 @@ impl Exports {
     /// If the intervals have no time of day, files of all names exist, or no thread can be started.
     pub(super) fn start(
         &mut self,
-        extension: &'static str,
         range: Option<Range>,
         history: SampleTexts,
         options: &AppOptions,
     ) -> Result<String> {
         let range = range.context("these intervals have no time of day")?;
         let base = base_name(&options.host, range.0, &options.time_zone);
-        let path = new_path(&base, extension, &self.pending)?;
+        let path = new_path(&base, &self.pending)?;
         let name = path.display().to_string();
         self.pending.push(path.clone());
-        let (source, sender) = (self.source.clone(), self.sender.clone());
+        let (files, sender) = (self.files.clone(), self.sender.clone());
         let write = move || {
-            let written = match extension {
-                "html" => write_report(&path, &base, range, history, &source),
-                _ => write_samples(&path, range, history, &source.files),
-            };
+            let written = write_samples(&path, range, history, &files);
             let message = written.unwrap_or_else(|error| format!("export failed: {error:#}"));
             // The receiver is gone if the program ended without waiting.
             let _ = sender.send((path, message));
@@ -266,43 +247,4 @@ fn write_samples(
     file.finish()?;
     file.sync()?;
     Ok(format!("exported {samples} samples to {}", path.display()))
-}
-
-/// Writes a report of a range of time. For the running system, it writes a recording first, which it keeps, and reports
-/// on that. Returns a message.
-fn write_report(
-    path: &Path,
-    base_name: &str,
-    range: Range,
-    history: SampleTexts,
-    source: &ExportSource,
-) -> Result<String> {
-    let mut report = Report {
-        output: Some(path.to_owned()),
-        ..source.report.clone()
-    };
-    let mut message = format!("exported a report to {}", path.display());
-    if source.files.is_empty() {
-        let recording = new_path(base_name, "gz", &[])?;
-        write_samples(&recording, range, history, &[])?;
-        message += &format!(", its samples to {}", recording.display());
-        report.source.from = Some(recording);
-    } else {
-        report.source.range = RangeOptions::between(range);
-    }
-    let clock = RealClock::new(None);
-    let (mut out, mut err) = (std::io::sink(), Vec::new());
-    let mut context = RunContext {
-        clock: &clock,
-        environment: &|name| source.tz.clone().filter(|_| name == "TZ"),
-        out: &mut out,
-        err: &mut err,
-        is_terminal: false,
-        err_is_terminal: false,
-        may_lock_memory: false,
-    };
-    match report.run(&source.host, &mut context)? {
-        Exit::Success => Ok(message),
-        _ => bail!("{}", String::from_utf8_lossy(&err).trim()),
-    }
 }

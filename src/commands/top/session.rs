@@ -2,7 +2,6 @@
 
 use std::io::Read;
 use std::os::fd::AsFd;
-use std::path::absolute;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,11 +11,10 @@ use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 
 use super::Top;
-use super::recording::{ExportSource, Exports, Recording};
+use super::recording::{Exports, Recording};
 use super::sampler::{Sampler, Started, Update};
 use crate::clock::poll_inputs;
-use crate::commands::options::{Host, RangeOptions, SourceOptions};
-use crate::commands::report::Report;
+use crate::commands::options::Host;
 use crate::console::RunContext;
 use crate::exit::Exit;
 use crate::intervals::{DeviceSelection, Input, IntervalRows};
@@ -109,24 +107,6 @@ pub(super) fn run(
             "standard input is not a terminal, so no keys can be read; 'blkstat' prints the same as lines"
         );
     };
-    // Paths are absolute, so that none is taken for a device.
-    let more = input
-        .more
-        .iter()
-        .filter_map(|path| absolute(path).ok()?.into_os_string().into_string().ok());
-    let report = Report {
-        source: SourceOptions {
-            operands: more.chain(selection.devices.iter().cloned()).collect(),
-            from: input.from.clone(),
-            range: RangeOptions::default(),
-            capture: top.source.capture.clone(),
-        },
-        devices_regex: selection.regex,
-        output: None,
-        force: false,
-        no_who: false,
-        verdicts: top.verdicts.clone(),
-    };
     let mut session = Session {
         app: App::new(options),
         screen,
@@ -137,12 +117,7 @@ pub(super) fn run(
         is_memory_locked: false,
         has_sampling_ended: false,
         error: None,
-        exports: Exports::new(ExportSource {
-            files: input.from.into_iter().chain(input.more).collect(),
-            report,
-            host: host.clone(),
-            tz: variable("TZ"),
-        }),
+        exports: Exports::new(input.from.into_iter().chain(input.more).collect()),
     };
     first
         .into_iter()
@@ -317,7 +292,7 @@ impl Session {
                 Some(Action::Suspend) => self.suspend()?,
                 Some(Action::Redraw) => self.screen.forget(),
                 Some(Action::ToggleRecording) => self.toggle_recording(context),
-                Some(Action::Export(extension, range)) => self.export(extension, range),
+                Some(Action::Export(range)) => self.export(range),
                 None => {}
             }
         }
@@ -407,12 +382,9 @@ impl Session {
     }
 
     /// Starts exporting the time shown.
-    fn export(&mut self, extension: &'static str, range: Option<(Timestamp, Timestamp)>) {
+    fn export(&mut self, range: Option<(Timestamp, Timestamp)>) {
         let history = self.sampler.shared.texts().clone();
-        let message = match self
-            .exports
-            .start(extension, range, history, &self.app.options)
-        {
+        let message = match self.exports.start(range, history, &self.app.options) {
             Ok(name) => format!("exporting to {name}"),
             Err(error) => format!("{error:#}"),
         };

@@ -361,26 +361,20 @@ impl App {
             area.width -= width + 1;
         }
         if let Some(prompt) = &self.prompt {
-            let (question, answer) = match prompt.question {
-                Question::Filter => ("show devices that match: /", prompt.text.as_str()),
-                Question::Time => ("go to (18:04, 18:04:47, -5m, +5m): ", prompt.text.as_str()),
-                Question::Export => (
-                    "export the time shown as: r recording, h HTML report, Esc cancels",
-                    "",
-                ),
+            let question = match prompt.question {
+                Question::Filter => "show devices that match: /",
+                Question::Time => "go to (18:04, 18:04:47, -5m, +5m): ",
             };
             let x = put(buffer, area.x, area.y, area.width, question, BOLD);
-            if prompt.question != Question::Export {
-                let x = put(
-                    buffer,
-                    x,
-                    area.y,
-                    area.right().saturating_sub(x),
-                    &sanitize(answer),
-                    Style::new(),
-                );
-                put(buffer, x, area.y, 1, " ", REVERSED);
-            }
+            let x = put(
+                buffer,
+                x,
+                area.y,
+                area.right().saturating_sub(x),
+                &sanitize(&prompt.text),
+                Style::new(),
+            );
+            put(buffer, x, area.y, 1, " ", REVERSED);
             return;
         }
         if let Some(message) = message {

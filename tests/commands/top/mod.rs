@@ -139,7 +139,7 @@ fn the_part_of_a_capture_that_is_shown_is_exported_as_it_is_written_there() {
         let arguments = format!("--from {name}");
         let mut session = Session::start_in(directory.path(), &arguments, (120, 30), &[]);
         session.wait_for("REPLAY");
-        session.press("0++er", "exported ");
+        session.press("0++e", "exported ");
         session.press("q", LEAVE_SCREEN);
         assert_eq!(session.end(), 0);
         let mut files = recordings(&directory);
