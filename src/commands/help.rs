@@ -292,8 +292,7 @@ const SCHEDULE_OPTIONS: &str =
 /// Those for devices.
 const DEVICE_OPTIONS: &str = "--device --devices --dev --disk --disks";
 /// Other names of options that other tools and 0.1.0 have, with ours.
-const SYNONYMS: [(&str, &str); 12] = [
-    ("--pace", "--realtime"),
+const SYNONYMS: [(&str, &str); 11] = [
     ("--saturated-at", "--saturation-threshold"),
     ("--file", "--from"),
     ("--input", "--from"),

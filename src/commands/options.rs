@@ -173,10 +173,6 @@ pub(super) fn usage_error(message: impl AsRef<str>) -> Error {
     anyhow!("{}", sanitize(message.as_ref()))
 }
 
-/// The message about --realtime without a capture.
-pub(super) const NO_REALTIME: &str =
-    "--realtime needs a capture, such as FILE: the running system has no other speed";
-
 #[derive(Args, Clone, Debug)]
 pub(super) struct WidthOption {
     /// Output width (default: that of the terminal; without one, nothing is cut)

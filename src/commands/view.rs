@@ -6,8 +6,7 @@ use clap::Args;
 use super::follow::{Observer, Run, follow};
 use super::help::similar_command;
 use super::options::{
-    ANY_FIRST, Host, NO_REALTIME, SelectionOptions, SourceOptions, VerdictOptions, WidthOption,
-    sort_key, usage_error,
+    ANY_FIRST, Host, SelectionOptions, SourceOptions, VerdictOptions, WidthOption, sort_key,
 };
 use crate::console::RunContext;
 use crate::exit::Exit;
@@ -22,9 +21,6 @@ use crate::source::ScanScope;
 pub struct View {
     #[command(flatten)]
     source: SourceOptions,
-    /// Replay at the recorded speed (with a capture)
-    #[arg(long)]
-    realtime: bool,
     #[command(flatten)]
     selection: SelectionOptions,
     /// Print a JSON object per device and interval
@@ -76,9 +72,6 @@ impl View {
     pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
         let (input, devices) = self.source.source(ANY_FIRST, host, context)?;
         let first_device = devices.first().cloned();
-        if self.realtime && input.from.is_none() {
-            return Err(usage_error(NO_REALTIME));
-        }
         let options = TableOptions {
             width: self.width.given(),
             all_columns: self.all_columns,
@@ -96,7 +89,6 @@ impl View {
                 ScanScope::Limits
             },
             ignores_scans: self.no_who,
-            realtime: self.realtime,
             ..input
         };
         let selection = DeviceSelection {

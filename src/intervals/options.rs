@@ -32,8 +32,6 @@ pub struct Input {
     pub count: Option<u64>,
     /// The time between samples of a capture that has no times.
     pub every: Option<Duration>,
-    /// Replay at the recorded speed.
-    pub realtime: bool,
     /// Treat a warning about a capture as an error.
     pub strict: bool,
     /// Also scan the cgroups and processes of the running system.

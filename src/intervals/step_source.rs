@@ -1,7 +1,5 @@
 //! Steps from one sample to the next: of the running system at its deadlines, or of a capture.
 
-use std::time::Duration;
-
 use anyhow::Result;
 
 use super::options::Input;
@@ -61,8 +59,6 @@ pub struct StepSource<'a> {
     is_over: bool,
     /// The number of samples read so far.
     pub sample_count: u64,
-    /// The beginning of the segment, on the clock and in the samples; paces a replay.
-    segment_start: (Duration, SampleTime),
     resampling: Resampling,
     /// True until the first sample of the range of time that is shown is read.
     is_preceding: bool,
@@ -91,7 +87,6 @@ impl<'a> StepSource<'a> {
             missed_samples: 0,
             is_over: false,
             sample_count: 0,
-            segment_start: (Duration::ZERO, SampleTime::default()),
             resampling: Resampling::new(input.interval, SampleTime::default()),
             is_preceding: false,
         }
@@ -245,15 +240,8 @@ impl<'a> StepSource<'a> {
             .saturating_add(self.newest.missed_samples);
         // The samples before the range are assessed one by one, however long the intervals of the range are.
         let is_preceding = self.samples.is_preceding();
-        if !is_preceding {
-            if std::mem::take(&mut self.is_preceding) {
-                let start = self.first().at;
-                self.resampling = Resampling::new(self.input.interval, start);
-                self.segment_start = (self.clock.monotonic(), start);
-            }
-            if let Some(signal) = self.wait_for_recorded_time() {
-                return Next::Signal(signal);
-            }
+        if !is_preceding && std::mem::take(&mut self.is_preceding) {
+            self.resampling = Resampling::new(self.input.interval, self.first().at);
         }
         self.is_over = is_preceding || self.is_due();
         Next::Step {
@@ -264,7 +252,6 @@ impl<'a> StepSource<'a> {
 
     /// Begins a new segment with the newest sample.
     fn begin_segment(&mut self) {
-        self.segment_start = (self.clock.monotonic(), self.newest.at);
         self.resampling = Resampling::new(self.input.interval, self.newest.at);
     }
 
@@ -272,22 +259,6 @@ impl<'a> StepSource<'a> {
     fn is_due(&mut self) -> bool {
         let is_end = self.samples.ends_interval(&self.newest);
         is_end.unwrap_or_else(|| self.resampling.is_due(&self.previous.at, &self.newest.at))
-    }
-
-    /// With `realtime`, waits until as much time has passed as in the recording.
-    fn wait_for_recorded_time(&self) -> Option<u8> {
-        let (started_at, first) = self.segment_start;
-        let recorded = self.newest.at.since(&first)?;
-        if !self.input.realtime {
-            return None;
-        }
-        match self
-            .clock
-            .wait_until(started_at + Duration::from_secs_f64(recorded.seconds()))
-        {
-            WaitOutcome::Signal(signal) => Some(signal),
-            WaitOutcome::Due | WaitOutcome::Input => None,
-        }
     }
 
     /// Returns the topology of the devices of the last sample. `previous` is the one returned before, or empty.

@@ -11,8 +11,7 @@ use anyhow::Result;
 use clap::Args;
 
 use super::options::{
-    ANY_FIRST, Host, NO_REALTIME, SelectionOptions, SourceOptions, VerdictOptions, sort_key,
-    usage_error,
+    ANY_FIRST, Host, SelectionOptions, SourceOptions, VerdictOptions, sort_key, usage_error,
 };
 use crate::console::RunContext;
 use crate::exit::Exit;
@@ -73,7 +72,9 @@ impl Top {
             return Err(usage_error("top takes no COUNT; it runs until q"));
         }
         if self.realtime && input.from.is_none() {
-            return Err(usage_error(NO_REALTIME));
+            return Err(usage_error(
+                "--realtime needs a capture, such as FILE: the running system has no other speed",
+            ));
         }
         if input
             .from

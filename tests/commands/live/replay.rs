@@ -1,7 +1,6 @@
-//! Recordings replay as the live view was, with its missed samples and its pace.
+//! Recordings replay as the live view was, with its missed samples.
 
 use std::cell::Cell;
-use std::fs;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
@@ -10,7 +9,6 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::host::{json, output, write_host};
-use crate::support::clock::ManualClock;
 use crate::support::fake_root::FakeRoot;
 use crate::support::in_process::in_process;
 
@@ -104,38 +102,4 @@ fn missed_samples_are_counted_in_the_interval_that_covers_them_and_in_a_recordin
     assert_eq!(replayed(""), live);
     // An aggregated interval has the sum.
     assert_eq!(numbers(&replayed("60"), "missed_samples"), [6.0]);
-}
-
-#[test]
-fn a_realtime_replay_waits_only_within_segments() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("segments.txt");
-    // After two seconds the clock goes back; the recording continues after a reboot, at a much later time of the clock.
-    let foreign = |times: &[u64]| -> String {
-        times
-            .iter()
-            .map(|second| format!("TS {second}\n8 0 sda {second} 0 0 0 0 0 0 0 0 0 0\n"))
-            .collect()
-    };
-    let own = |boot: &str, times: &[u64]| {
-        let header = format!("#blkstat {{\"version\":\"0.1.0\",\"boot\":\"{boot}\"}}\n");
-        let end =
-            |second| format!("#blkstat {{\"monotonic_ns\":{second}000000000,\"complete\":true}}\n");
-        header
-            + &times
-                .iter()
-                .map(|second| foreign(&[*second]) + &end(*second))
-                .collect::<String>()
-    };
-    for text in [
-        foreign(&[90_000, 90_002, 10, 11, 14]),
-        own("a", &[7, 9]) + &own("b", &[90_000, 90_001, 90_004]),
-    ] {
-        fs::write(&path, text).unwrap();
-        let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |_| WaitOutcome::Due);
-        let (out, _, _) =
-            in_process(&format!("--json --realtime --from {}", path.display())).run(&clock);
-        assert_eq!(out.lines().count(), 3);
-        assert_eq!(clock.monotonic(), Duration::from_secs(2 + 4));
-    }
 }

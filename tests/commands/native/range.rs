@@ -4,12 +4,8 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::support::clock::ManualClock;
-use crate::support::in_process::in_process;
 use crate::support::program::{blkstat, output};
 use crate::synthetic::reads_line;
-use blkstat::clock::WaitOutcome;
-use blkstat::exit::Exit;
 use blkstat::sink::gzip_bytes;
 
 /// 34 samples from 18:28:06 to 18:28:39.
@@ -317,16 +313,6 @@ fn intervals_and_their_number_count_from_the_beginning_of_the_range() {
         shown("--begin 18:28:17 --end 18:28:29 5"),
         ["22", "27", "29"]
     );
-}
-
-#[test]
-fn a_realtime_replay_begins_at_once() {
-    let clock = ManualClock::new(jiff::Timestamp::UNIX_EPOCH, |_| WaitOutcome::Due);
-    let words = format!("--json --realtime --from {MIXED} --begin 18:28:16 --end 18:28:20");
-    let (_, err, exit) = in_process(&words).run(&clock);
-    assert_eq!((err.as_str(), exit), ("", Exit::Success));
-    let waited = blkstat::clock::Clock::monotonic(&clock).as_secs_f64();
-    assert!((waited - 4.0).abs() < 0.01, "{waited}");
 }
 
 #[test]

@@ -18,7 +18,6 @@ fn wrong_usage_is_one_line_and_exit_2() {
         "--top 0",
         "--width 5",
         "--json --csv",
-        "--realtime",
         "--devices-regex (",
         "completions nosuch",
         "--from no/such/file",
@@ -49,8 +48,8 @@ fn mistaken_arguments_are_answered_with_a_suggestion() {
             "unexpected argument '--fio' found; did you mean 'blkstat analyze'?",
         ),
         (
-            "--pace --from x.txt",
-            "unexpected argument '--pace' found; did you mean '--realtime'?",
+            "--realtime --from x.txt",
+            "unexpected argument '--realtime' found; it is an option of 'blkstat top'",
         ),
         (
             "analyze --saturated-at=4 x.txt",
