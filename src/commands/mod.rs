@@ -21,8 +21,8 @@ use std::path::Path;
 
 use anyhow::Result;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{ArgAction, FromArgMatches, Parser, Subcommand};
-use clap_complete::Shell;
+use clap::{ArgAction, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap_complete::{generate, shells};
 
 use self::help::{command, is_command, manual_text, print_help};
 pub use self::options::Host;
@@ -141,6 +141,14 @@ pub enum Command {
         #[arg(allow_hyphen_values = true)]
         topic: Vec<String>,
     },
+}
+
+/// A shell with a completion script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Shell {
+    Bash,
+    Zsh,
+    Fish,
 }
 
 /// Returns the plan that the arguments request. `arguments` begins with the name that the program was called by;
@@ -350,6 +358,10 @@ fn completions(shell: Shell) -> Vec<u8> {
             .args(options)
             .subcommands(command.get_subcommands().cloned());
     }
-    clap_complete::generate(shell, &mut command, "blkstat", &mut text);
+    match shell {
+        Shell::Bash => generate(shells::Bash, &mut command, "blkstat", &mut text),
+        Shell::Zsh => generate(shells::Zsh, &mut command, "blkstat", &mut text),
+        Shell::Fish => generate(shells::Fish, &mut command, "blkstat", &mut text),
+    }
     text
 }

@@ -20,6 +20,7 @@ fn wrong_usage_is_one_line_and_exit_2() {
         "--json --csv",
         "--devices-regex (",
         "completions nosuch",
+        "completions elvish",
         "--from no/such/file",
         "--from fixtures",
     ] {
