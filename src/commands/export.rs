@@ -61,6 +61,10 @@ use crate::source::ScanScope;
 pub(super) const OPERANDS: &[Operand] = &[
     FILE_OPERAND,
     (
+        "[DEVICE]...",
+        "Export only these devices, by any of their names (default: all that were used)",
+    ),
+    (
         "[INTERVAL]",
         "Time between samples (default 1 s), or of a recording between points (default 15 s)",
     ),
@@ -74,7 +78,7 @@ const NO_TARGET: &str = "nothing to export to; use --listen PORT to serve metric
 
 #[derive(Args, Clone, Debug)]
 #[command(
-    override_usage = "blkstat export [OPTIONS] [FILE]... [INTERVAL]",
+    override_usage = "blkstat export [OPTIONS] [FILE]... [DEVICE]... [INTERVAL]",
     after_help = "Nothing listens without --listen. --listen and --textfile can be combined."
 )]
 pub struct Export {
@@ -97,9 +101,6 @@ pub struct Export {
     /// Add a label to every metric, such as instance=db1:9980; repeatable (with --from)
     #[arg(long, value_name = "NAME=VALUE", value_parser = label)]
     label: Vec<(String, String)>,
-    /// Export only this device, by any of its names; repeatable
-    #[arg(long, value_name = "DEVICE")]
-    device: Vec<String>,
     /// Export only devices whose name matches REGEX
     #[arg(long, value_name = "REGEX")]
     devices_regex: Option<String>,
@@ -157,7 +158,7 @@ impl Export {
             return Ok(Exit::Success);
         }
         let (input, devices) = self.source.source(ANY_FIRST, host, context)?;
-        self.check(&input, &devices).map_err(usage_error)?;
+        self.check(&input).map_err(usage_error)?;
         let (interval, is_replay) = (input.interval, input.from.is_some());
         let input = Input {
             interval: interval.filter(|_| !is_replay),
@@ -167,7 +168,7 @@ impl Export {
             ..input
         };
         let selection = DeviceSelection {
-            devices: self.device.clone(),
+            devices,
             regex: self.devices_regex.clone(),
             partitions: self.partitions,
             all: true,
@@ -221,7 +222,7 @@ impl Export {
     }
 
     /// Checks what clap cannot check.
-    fn check(&self, input: &Input, devices: &[String]) -> Result<(), String> {
+    fn check(&self, input: &Input) -> Result<(), String> {
         let is_live = input.from.is_none();
         let options = [
             ("--strict", input.strict && is_live),
@@ -238,9 +239,6 @@ impl Export {
         }
         if let Some(name) = repeated_name(&self.label) {
             return Err(format!("--label {name} is given more than once"));
-        }
-        if let Some(word) = devices.first() {
-            return Err(format!("unexpected '{word}'; name devices with --device"));
         }
         if input.count.is_some() {
             return Err("export takes no COUNT".to_owned());

@@ -23,7 +23,7 @@ use crate::report::manual::{Page, Terms, find_term, names, page, styled};
 /// The headings of options that commands have in common. Other options are those of a command alone.
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Source", &["from", "begin", "end", "realtime", "strict"]),
-    ("Devices", &["device", "devices_regex", "partitions", "all"]),
+    ("Devices", &["devices_regex", "partitions", "all"]),
     (
         "Output",
         &[
@@ -330,22 +330,18 @@ pub(super) fn message_for_unknown_option(
     let is_one_of = |options: &str| options.split(' ').any(|one| one == option);
     // Alone, -d is iostat's.
     let is_schedule = is_one_of(SCHEDULE_OPTIONS) || option == "-d" && name.is_some();
+    let mut typed = full_name(used);
+    if used.get_name() == "record" {
+        typed += " FILE";
+    }
     if is_schedule && is_taken("[INTERVAL]") && (option.len() > 2 || has_number(option, &words)) {
-        let file = if used.get_name() == "record" {
-            " FILE"
-        } else {
-            ""
-        };
         return Some(match is_taken("[COUNT]") {
-            true => format!(
-                "INTERVAL and COUNT are operands: {}{file} 1 5",
-                full_name(used)
-            ),
-            false => format!("INTERVAL is an operand: {} 1", full_name(used)),
+            true => format!("INTERVAL and COUNT are operands: {typed} 1 5"),
+            false => format!("INTERVAL is an operand: {typed} 1"),
         });
     }
     if is_one_of(DEVICE_OPTIONS) && is_taken("[DEVICE]...") {
-        return Some(format!("DEVICE is an operand: {} sda", full_name(used)));
+        return Some(format!("DEVICE is an operand: {typed} sda"));
     }
     let found = format!("unexpected argument '{option}' found");
     let meant = |suggestion: &str| Some(format!("{found}; did you mean '{suggestion}'?"));

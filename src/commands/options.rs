@@ -39,9 +39,8 @@ pub(super) const FILE_FIRST: bool = true;
 pub(super) const ANY_FIRST: bool = false;
 
 impl Operands {
-    /// Splits operands. The first word that starts like a number is the interval, the second one the count. A file is a
-    /// recording unless a device has its name; with `from`, only a path is. `is_file_first` is [`FILE_FIRST`] or
-    /// [`ANY_FIRST`].
+    /// Splits operands: see [`split_devices_and_schedule`]. A file is a recording unless a device has its name; with
+    /// `from`, only a path is. `is_file_first` is [`FILE_FIRST`] or [`ANY_FIRST`].
     ///
     /// # Errors
     /// A message about an invalid interval or count, or a number after them.
@@ -55,47 +54,62 @@ impl Operands {
         let is_device = |word: &str| {
             Path::new(word).is_dir() && word.starts_with('/') || is_device_name(word, root)
         };
-        let is_number = |word: &str| {
-            let begins_one = |c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.');
-            word.starts_with(begins_one) && !word.contains('/')
-        };
-        let mut operands = Self {
-            files: from.cloned().into_iter().collect(),
-            ..Self::default()
-        };
-        let mut numbers = Vec::new();
+        let mut files: Vec<PathBuf> = from.cloned().into_iter().collect();
+        let mut others = Vec::new();
         for (at, word) in words.iter().enumerate() {
             let is_first = is_file_first && at == 0 && from.is_none();
             let is_named = from.is_some() && !word.contains(['/', '.']);
             if is_first && is_file(word) && !is_device(word)
                 || !is_named && !is_number_or_interval(word) && is_recording(word, root)
             {
-                operands.files.push(PathBuf::from(word));
-            } else if is_number(word) && !Path::new(word).is_dir() {
-                numbers.push(word);
+                files.push(PathBuf::from(word));
             } else {
-                operands.devices.push(word.clone());
+                others.push(word);
             }
         }
-        operands.schedule = parse_schedule(numbers.first().copied(), numbers.get(1).copied())?;
-        if let Some(word) = numbers.get(2) {
-            return Err(format!("unexpected '{word}' after INTERVAL and COUNT"));
-        }
-        if operands.files.len() > 1 && operands.files.iter().any(|file| file.as_os_str() == "-") {
+        let (devices, schedule) = split_devices_and_schedule(others)?;
+        if files.len() > 1 && files.iter().any(|file| file.as_os_str() == "-") {
             return Err("standard input cannot be one of several files".to_owned());
         }
-        Ok(operands)
+        Ok(Self {
+            files,
+            devices,
+            schedule,
+        })
     }
+}
+
+/// Splits operands that are no recordings. The first word that starts like a number is the interval, the second one the
+/// count.
+///
+/// # Errors
+/// A message about an invalid interval or count, or a number after them.
+pub(super) fn split_devices_and_schedule<'w>(
+    words: impl IntoIterator<Item = &'w String>,
+) -> Result<(Vec<String>, Schedule), String> {
+    let begins_number = |c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.');
+    let mut devices = Vec::new();
+    let mut numbers = Vec::new();
+    for word in words {
+        let is_path = word.contains('/') || Path::new(word).is_dir();
+        if word.starts_with(begins_number) && !is_path {
+            numbers.push(word);
+        } else {
+            devices.push(word.clone());
+        }
+    }
+    let schedule = parse_schedule(numbers.first().copied(), numbers.get(1).copied())?;
+    if let Some(word) = numbers.get(2) {
+        return Err(format!("unexpected '{word}' after INTERVAL and COUNT"));
+    }
+    Ok((devices, schedule))
 }
 
 /// Parses an interval and a count; `None` if they are not given.
 ///
 /// # Errors
 /// A message about the one that is invalid.
-pub(super) fn parse_schedule(
-    interval: Option<&String>,
-    count: Option<&String>,
-) -> Result<Schedule, String> {
+fn parse_schedule(interval: Option<&String>, count: Option<&String>) -> Result<Schedule, String> {
     let interval = interval.map(|word| parse_interval(word)).transpose()?;
     let whole = |word: &String| match word.parse() {
         Ok(count @ 1..) => Ok(count),

@@ -199,7 +199,7 @@ pub(super) fn open_file(path: &Path, name: &str, if_exists: IfExists) -> Result<
 /// Returns the message about a block device that was given as the file to write.
 pub fn block_device_message(name: &str) -> String {
     format!(
-        "{name} is a block device, not a file to write; to record it: blkstat record --device {name} FILE"
+        "{name} is a block device, not a file to write; to record it: blkstat record FILE {name}"
     )
 }
 

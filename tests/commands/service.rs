@@ -45,7 +45,7 @@ fn the_recorder_rotates_keeps_and_learns_in_its_state_directory() {
         "{rotation:?}"
     );
     assert!(kept.keep.is_some() && kept.keep_bytes.is_some(), "{kept:?}");
-    assert!(record.append && !record.no_who && record.count.is_none());
+    assert!(record.append && !record.no_who && record.operands == ["1"]);
     // The live views read this file by default.
     assert_eq!(
         record.learn_baseline.unwrap().to_str(),

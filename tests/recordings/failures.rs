@@ -50,7 +50,7 @@ fn a_file_that_cannot_be_written_is_one_line_and_exit_2() {
     }
     let (_, err, exit) = lab.record(
         Record {
-            device: vec!["sdz".into()],
+            operands: vec!["sdz".into()],
             ..lab.plan("b.txt", 1)
         },
         0,
@@ -83,7 +83,7 @@ fn a_device_is_never_the_file_of_a_recording() {
         },
         0,
     );
-    let message = "blkstat: sda is a block device, not a file to write; to record it: blkstat record --device sda FILE; \
+    let message = "blkstat: sda is a block device, not a file to write; to record it: blkstat record FILE sda; \
                    ./sda for a file named sda\n";
     assert_eq!((err.as_str(), exit), (message, Exit::Error));
     assert!(!PathBuf::from("sda").exists());

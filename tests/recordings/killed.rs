@@ -45,7 +45,7 @@ fn the_recorder() {
     };
     let plan = Record {
         file: file.into(),
-        interval: Some("10ms".to_owned()),
+        operands: vec!["10ms".to_owned()],
         no_who: true,
         append: true,
         rotate: std::env::var(ROTATE)

@@ -94,8 +94,7 @@ impl Lab {
             } else {
                 self.path(name)
             },
-            interval: Some("250ms".to_owned()),
-            count: Some(count.to_string()),
+            operands: vec!["250ms".to_owned(), count.to_string()],
             no_who: true,
             ..Record::default()
         }

@@ -174,7 +174,7 @@ fn only_fourteen_columns_of_the_named_devices_are_recorded() {
     let lab = Lab::new();
     let plan = Record {
         columns: "14".into(),
-        device: vec!["sda".into()],
+        operands: vec!["sda".into(), "250ms".into(), "6".into()],
         ..lab.plan("a.txt", 6)
     };
     lab.record_quietly(plan, 0);

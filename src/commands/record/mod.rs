@@ -19,7 +19,8 @@ use self::samples::Learner;
 pub(super) use self::samples::Recorder;
 use super::follow::Progress;
 use super::options::{
-    BaselineOptions, Host, Operand, distance, is_number_or_interval, parse_schedule, usage_error,
+    BaselineOptions, Host, Operand, distance, is_number_or_interval, split_devices_and_schedule,
+    usage_error,
 };
 use crate::analysis::Settings;
 use crate::capture::RecordFilter;
@@ -47,6 +48,10 @@ pub(super) const OPERANDS: &[Operand] = &[
         "File to write, compressed if its name ends in .gz; - is standard output",
     ),
     (
+        "[DEVICE]...",
+        "Record only these, by any of their names, with the cgroups that use them or a device below",
+    ),
+    (
         "[INTERVAL]",
         "Time between samples: 1, 0.5, 100ms, 2s, 1m (default 1 s)",
     ),
@@ -72,28 +77,22 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 const CHECKS_BEFORE_MESSAGE: u32 = 10;
 
 #[derive(Args, Clone, Debug, Default)]
-#[command(override_usage = "blkstat record [OPTIONS] FILE [INTERVAL [COUNT]]")]
+#[command(override_usage = "blkstat record [OPTIONS] FILE [DEVICE]... [INTERVAL [COUNT]]")]
 pub struct Record {
     // Completion scripts show these words; --help shows OPERANDS.
     /// File to write
     #[arg(hide = true)]
     pub file: PathBuf,
-    /// Time between samples
-    #[arg(hide = true, allow_negative_numbers = true)]
-    pub interval: Option<String>,
-    /// Number of intervals
-    #[arg(hide = true, allow_negative_numbers = true)]
-    pub count: Option<String>,
+    /// Devices, time between samples and number of intervals
+    #[arg(value_name = "DEVICE", hide = true, allow_negative_numbers = true)]
+    pub operands: Vec<String>,
     /// Convert every sample of a capture of any form; - is standard input
     #[arg(short, long, value_name = "CAPTURE")]
-    #[arg(conflicts_with_all = ["interval", "device", "columns", "no_who", "rotate", "learn_baseline", "baseline"])]
+    #[arg(conflicts_with_all = ["operands", "columns", "no_who", "rotate", "learn_baseline", "baseline"])]
     pub from: Option<PathBuf>,
     /// Distance of the samples of a capture without times
     #[arg(long, value_name = "TIME", value_parser = distance)]
     pub every: Option<Duration>,
-    /// Record only this device, by any of its names, with the cgroups that use it or a device below; repeatable
-    #[arg(long, value_name = "DEVICE")]
-    pub device: Vec<String>,
     /// Columns per device line; 14 for old versions of pt-diskstats
     #[arg(long, value_name = "N", default_value = "all", value_parser = ["14", "all"])]
     pub columns: String,
@@ -134,7 +133,7 @@ impl Record {
             .filter(|word| is_number_or_interval(word))
         {
             return Err(usage_error(format!(
-                "missing FILE before '{word}'; usage: blkstat record FILE [INTERVAL [COUNT]] \
+                "missing FILE before '{word}'; usage: blkstat record FILE [DEVICE]... [INTERVAL [COUNT]] \
                  (./{word} for a file of that name)"
             )));
         }
@@ -160,8 +159,8 @@ impl Record {
                 "--learn-baseline needs a different file than the recording",
             ));
         }
-        let schedule =
-            parse_schedule(self.interval.as_ref(), self.count.as_ref()).map_err(usage_error)?;
+        let (device_names, schedule) =
+            split_devices_and_schedule(&self.operands).map_err(usage_error)?;
         let rotation = self
             .rotate
             .map(|limits| rotation(limits, self.keep))
@@ -189,9 +188,6 @@ impl Record {
         source.read_first(&mut sample, |line, error| {
             warnings.warn_line(line as u64, &error, context.err)
         })?;
-        let devices = self.kernel_names(host, &sample.devices);
-        let devices =
-            devices.map_err(|reason| NoData(format!("{}: {reason}", sanitize(&source.name()))))?;
         let is_file = |device: &&Device| self.file.as_os_str() == device.name.as_str();
         if let Some(device) = sample.devices.iter().find(is_file) {
             bail!(
@@ -200,6 +196,8 @@ impl Record {
                 device.name
             );
         }
+        let devices = kernel_names(&device_names, host, &sample.devices)
+            .map_err(|reason| NoData(format!("{}: {reason}", sanitize(&source.name()))))?;
         let writes_to_terminal = writes_to_output && context.is_terminal;
         let problem = Mutex::new(None);
         let columns = (self.columns == "14").then_some(14);
@@ -290,34 +288,39 @@ impl Record {
             &self.file, name, if_exists, rotation,
         )?)))
     }
+}
 
-    /// Resolves the requested devices, given by any of their names, to kernel names.
-    ///
-    /// # Errors
-    /// The first name that no device has.
-    fn kernel_names(&self, host: &Host, devices: &[Device]) -> Result<Vec<String>, NotFound> {
-        if self.device.is_empty() {
-            return Ok(Vec::new());
-        }
-        let topology = read_topology(&host.root);
-        let resolver = DeviceResolver::new(&host.root, &[host.root.join("sys")]);
-        let resolve = |name: &String| match find_device(name, devices, &topology, Some(&resolver)) {
-            Some(at) => Ok(devices[at].name.clone()),
-            None => {
-                let names = devices.iter().map(|device| device.name.as_str());
-                let aliases = topology
-                    .nodes()
-                    .iter()
-                    .filter_map(|node| node.alias.as_deref());
-                Err(NotFound::name(
-                    name,
-                    names.chain(aliases),
-                    "blkstat devices",
-                ))
-            }
-        };
-        self.device.iter().map(resolve).collect()
+/// Resolves devices, given by any of their names, to kernel names.
+///
+/// # Errors
+/// The first name that no device has.
+fn kernel_names(
+    words: &[String],
+    host: &Host,
+    devices: &[Device],
+) -> Result<Vec<String>, NotFound> {
+    if words.is_empty() {
+        return Ok(Vec::new());
     }
+    let topology = read_topology(&host.root);
+    let resolver = DeviceResolver::new(&host.root, &[host.root.join("sys")]);
+    let mut found = Vec::new();
+    for word in words {
+        let Some(at) = find_device(word, devices, &topology, Some(&resolver)) else {
+            let names = devices.iter().map(|device| device.name.as_str());
+            let aliases = topology
+                .nodes()
+                .iter()
+                .filter_map(|node| node.alias.as_deref());
+            return Err(NotFound::name(
+                word,
+                names.chain(aliases),
+                "blkstat devices",
+            ));
+        };
+        found.push(devices[at].name.clone());
+    }
+    Ok(found)
 }
 
 struct Recording<'a> {

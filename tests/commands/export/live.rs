@@ -71,7 +71,7 @@ fn volumes_disks_and_partitions_have_different_identities() {
     let all = Exporter::start(&format!("--root {root} --partitions --all"));
     let text = all.get("/metrics").text().to_owned();
     assert!(text.contains("{device=\"sda1\"") && text.contains("{device=\"loop0\""));
-    let one = Exporter::start(&format!("--root {root} --device sdb"));
+    let one = Exporter::start(&format!("--root {root} sdb"));
     let text = one.get("/metrics").text().to_owned();
     assert!(text.contains("{device=\"sdb\"") && !text.contains("{device=\"sda\""));
 }
@@ -197,11 +197,7 @@ fn what_cannot_be_exported_is_said_in_a_line() {
             "node_exporter reads only files whose names end in .prom",
             2,
         ),
-        (
-            "--listen 0 --device nosuch".to_owned(),
-            "no such device 'nosuch'",
-            1,
-        ),
+        ("--listen 0 nosuch".to_owned(), "no such device 'nosuch'", 1),
         (
             "--listen 0 --begin 16:04".to_owned(),
             "--begin needs a capture",
@@ -220,11 +216,6 @@ fn what_cannot_be_exported_is_said_in_a_line() {
         (
             "--listen example.com:80".to_owned(),
             "expected a port, or an IP address and a port",
-            2,
-        ),
-        (
-            "--listen 0 sda".to_owned(),
-            "unexpected 'sda'; name devices with --device",
             2,
         ),
         ("--listen 0 0".to_owned(), "invalid INTERVAL '0'", 2),

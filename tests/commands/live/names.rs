@@ -116,14 +116,14 @@ fn record_finds_a_device_by_any_of_its_names_too() {
     .enumerate()
     {
         let file = folder.path().join(at.to_string());
-        let (_, err, exit) = output(&format!("record {} --device {word} 1 1", file.display()), 1);
+        let (_, err, exit) = output(&format!("record {} {word} 1 1", file.display()), 1);
         assert_eq!((err.as_str(), exit), ("", Exit::Success), "{word}");
         let replayed = json(&format!("--all --from {}", file.display()), 0);
         let names: Vec<&Value> = replayed.iter().map(|line| &line["device"]).collect();
         assert_eq!(names, ["dm-0"], "{word}");
     }
     let (_, err, exit) = output(
-        &format!("record {}/x --device vg0-rot 1 1", folder.path().display()),
+        &format!("record {}/x vg0-rot 1 1", folder.path().display()),
         1,
     );
     assert!(

@@ -81,6 +81,14 @@ fn mistaken_arguments_are_answered_with_a_suggestion() {
             "unexpected argument '--group-by' found; did you mean 'blkstat pt-diskstats --group-by disk'?",
         ),
         ("--device sda", "DEVICE is an operand: blkstat sda"),
+        (
+            "record --device sda x.gz",
+            "DEVICE is an operand: blkstat record FILE sda",
+        ),
+        (
+            "export --device=sda --listen 9980",
+            "DEVICE is an operand: blkstat export sda",
+        ),
         ("-q", "unexpected argument '-q' found; see blkstat --help"),
         (
             "1e3",
@@ -92,7 +100,7 @@ fn mistaken_arguments_are_answered_with_a_suggestion() {
         ),
         (
             "record 1 5",
-            "missing FILE before '1'; usage: blkstat record FILE [INTERVAL [COUNT]] (./1 for a file of that name)",
+            "missing FILE before '1'; usage: blkstat record FILE [DEVICE]... [INTERVAL [COUNT]] (./1 for a file of that name)",
         ),
         (
             "record a.json --learn-baseline ./a.json",

@@ -80,12 +80,7 @@ fn a_recording_of_a_device_has_the_cgroups_on_it_and_on_the_disk_below_it() {
                 use_of_db.clone() + &use_of_db.replace("8:0", "8:16"),
             );
         };
-        let (_, err, _) = run_on_host(
-            "record",
-            add_sdb,
-            &format!("--device {device} {file} 1 3"),
-            3,
-        );
+        let (_, err, _) = run_on_host("record", add_sdb, &format!("{file} {device} 1 3"), 3);
         assert_eq!(err, "");
         std::fs::read_to_string(file).unwrap()
     };
