@@ -219,6 +219,21 @@ fn every_link_leads_to_a_file_and_a_heading() {
 }
 
 #[test]
+fn the_first_commands_of_the_readme_run_the_program_and_the_tests_of_the_checks() {
+    let readme = fs::read_to_string("README.md").unwrap();
+    let (_, after_picture) = readme.split_once("</picture>").unwrap();
+    let commands: Vec<&str> = after_picture
+        .lines()
+        .filter_map(|line| line.strip_prefix("    "))
+        .map(|line| line.split('#').next().unwrap().trim())
+        .take(2)
+        .collect();
+    assert_eq!(commands, ["cargo run --release -- 1 3", "cargo test"]);
+    let checks = fs::read_to_string(".ci/run").unwrap();
+    assert!(checks.lines().any(|line| line == commands[1]), "{checks}");
+}
+
+#[test]
 fn documents_are_short() {
     for (path, text) in documents() {
         let (max_lines, is_readme) = (
