@@ -22,8 +22,9 @@ use super::run_clock::RunClock;
 use super::series::{Extent, LatencyCounts, Series, TimeSpan, Timeline, WorstVerdict};
 use crate::analysis::Verdict;
 
-/// The most points of a series.
-const MAX_POINTS: usize = 1000;
+/// The most points of a series: ten minutes of one-second samples. More can hardly be told apart on a chart, and make the
+/// page larger.
+const MAX_POINTS: usize = 600;
 /// The fewest points of a series, however many devices there are.
 const MIN_POINTS: usize = 100;
 /// The most points of all devices: with more devices, each gets fewer. A point of a device has about 400 bytes.
@@ -103,7 +104,7 @@ impl History {
     }
 
     /// Merges points until at most `max_points` remain.
-    pub fn reduce(&mut self, max_points: usize) {
+    fn reduce(&mut self, max_points: usize) {
         let merged = self.timeline.reduce(max_points);
         self.merge(&merged);
     }
@@ -307,7 +308,7 @@ mod tests {
         }
         let device = history.device("sda").unwrap();
         let points = history.timeline.points();
-        assert!((250..=1000).contains(&points.len()));
+        assert!((300..=600).contains(&points.len()));
         let rates = device.values("reads_per_s");
         assert_eq!(rates.len(), points.len());
         let requests: f64 = points

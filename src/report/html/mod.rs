@@ -31,17 +31,6 @@ use crate::sanitize::{json_string, sanitize};
 const STYLE: &str = include_str!("assets/style.css");
 const SCRIPT: &str = include_str!("assets/script.js");
 
-/// The size in bytes that a page should not exceed. A page with very many charts may, because each has at least
-/// [`MIN_POINTS`].
-const MAX_PAGE_BYTES: usize = 1_750_000;
-/// Estimates of the bytes of a page without devices, and below of a device without points: titles, labels, sentences.
-const EMPTY_PAGE_BYTES: usize = 60_000;
-const EMPTY_DEVICE_BYTES: usize = 20_000;
-/// The bytes that a point of a device with few series takes, drawn and as data; with all series it takes 350 to 750.
-const MIN_DEVICE_POINT_BYTES: usize = 250;
-/// The fewest points of a series.
-const MIN_POINTS: usize = 40;
-
 pub struct Page<'a> {
     pub analysis: &'a AnalysisReport,
     pub history: History,
@@ -54,29 +43,8 @@ pub struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    /// Returns the page, with as many points as the size limit permits.
-    pub fn html(mut self) -> String {
+    pub fn html(&self) -> String {
         let charted = self.charted();
-        let empty_bytes = EMPTY_PAGE_BYTES + charted.len() * EMPTY_DEVICE_BYTES;
-        let for_points = MAX_PAGE_BYTES.saturating_sub(empty_bytes).max(1);
-        let point_bytes = MIN_DEVICE_POINT_BYTES * (charted.len() + 1);
-        // Points are always merged from the finest ones, so that they get the length that fits best.
-        let finest = self.history.clone();
-        let mut max_points = (for_points / point_bytes).max(MIN_POINTS);
-        loop {
-            self.history.reduce(max_points);
-            let html = self.draw(&charted);
-            let points = self.history.timeline.points().len();
-            if html.len() <= MAX_PAGE_BYTES || points <= MIN_POINTS {
-                return html;
-            }
-            let excess = html.len().saturating_sub(empty_bytes) as f64 / for_points as f64;
-            max_points = ((points as f64 / excess) as usize).clamp(MIN_POINTS, points - 1);
-            self.history = finest.clone();
-        }
-    }
-
-    fn draw(&self, charted: &[&'a DeviceReport]) -> String {
         let history = &self.history;
         let span = history.span().unwrap_or(TimeSpan {
             start_s: 0.0,
