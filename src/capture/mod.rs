@@ -24,7 +24,6 @@ pub use self::diskstats_line::{LineError, parse_line, write_line};
 pub use self::range_copy::{copy_range, scan_times};
 pub use self::reader::{CaptureState, Reader};
 pub use self::recorded_scan::ScanWriter;
-pub use self::scan_growth::ScanGrowth;
 pub use self::time_form::LocalTimes;
 
 /// Parses the text of /proc/diskstats into the devices of `sample`, reusing its memory.

@@ -12,7 +12,7 @@ use crate::counters::{
 /// long scan takes several lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct ScanGrowth {
+pub(super) struct ScanGrowth {
     /// The monotonic time of the scan; only in its first part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) at_ns: Option<u64>,

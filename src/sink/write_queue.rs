@@ -19,7 +19,7 @@ use anyhow::{Context, Result, anyhow};
 use jiff::Timestamp;
 
 use super::recording::RecordingFile;
-use crate::capture::{DroppedSamples, ScanGrowth, WriteStall, write_annotation};
+use crate::capture::{DroppedSamples, WriteStall, write_annotation};
 use crate::clock::{Clock, RealClock};
 use crate::os_error::os_error_text;
 
@@ -30,9 +30,7 @@ pub struct SampleBlock {
     pub header: Vec<u8>,
     /// Notes about the time before the sample, which are kept even if the sample is dropped.
     pub notes: Vec<u8>,
-    /// The scan of cgroups and processes that precedes it, whose growth is kept even if the sample is dropped; `None`
-    /// if there is no new one.
-    pub scan: Option<Box<ScanGrowth>>,
+    /// The scan of cgroups and processes, if there is a new one, and the sample.
     pub text: Vec<u8>,
     /// The time at which it was taken; `None` if it is not known.
     pub at: Option<Timestamp>,
@@ -44,8 +42,7 @@ pub struct SampleBlock {
 
 impl SampleBlock {
     fn bytes(&self) -> usize {
-        let scan = self.scan.as_ref().map_or(0, |scan| scan.bytes());
-        size_of::<Self>() + self.header.len() + self.notes.len() + self.text.len() + scan
+        size_of::<Self>() + self.header.len() + self.notes.len() + self.text.len()
     }
 
     /// Moves everything that must not be lost with this sample to the next one.
@@ -58,12 +55,6 @@ impl SampleBlock {
         }
         self.notes.append(&mut next.notes);
         next.notes = self.notes;
-        if let Some(scan) = self.scan {
-            match &mut next.scan {
-                Some(next) => next.add_before(*scan),
-                None => next.scan = Some(scan),
-            }
-        }
     }
 }
 
@@ -420,9 +411,6 @@ impl Writer<'_> {
             write_annotation(&sample.dropped, &mut block);
         }
         block.extend_from_slice(&sample.notes);
-        if let Some(scan) = &sample.scan {
-            scan.write(&mut block);
-        }
         block.extend_from_slice(&sample.text);
         block
     }

@@ -22,8 +22,6 @@ const MAX_CGROUPS: usize = 256;
 /// The maximum number of cgroups, devices and other elements that are kept: a hostile recording must not fill the
 /// memory.
 const MAX_ELEMENTS: usize = 20_000;
-/// The memory of a device, a process or a task with its names, in bytes.
-const ELEMENT_BYTES: usize = 128;
 
 /// Finds the growth from one scan to the next.
 #[derive(Clone, Debug, Default)]
@@ -32,13 +30,28 @@ pub struct ScanWriter {
 }
 
 impl ScanWriter {
-    /// Returns how much the counters of these devices (all if empty) have grown since the previous scan; `None` for a
-    /// scan that was passed before. Without a previous scan, nothing has grown.
-    pub fn growth(
+    /// Appends the lines of a scan of these devices (all if empty), and returns whether there are any: a scan that was
+    /// passed before is not written again.
+    pub fn write(
         &mut self,
         scan: &Arc<IoScan>,
         devices: &HashSet<DeviceNumber>,
-    ) -> Option<Box<ScanGrowth>> {
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let Some(growth) = self.growth(scan, devices) else {
+            return false;
+        };
+        growth.write(out);
+        true
+    }
+
+    /// Returns how much the counters have grown since the previous scan; `None` for a scan that was passed before.
+    /// Without a previous scan, nothing has grown.
+    fn growth(
+        &mut self,
+        scan: &Arc<IoScan>,
+        devices: &HashSet<DeviceNumber>,
+    ) -> Option<ScanGrowth> {
         let last = self.last.replace(Arc::clone(scan));
         let last = last.as_deref();
         if last.is_some_and(|last| last.at == scan.at) {
@@ -46,7 +59,7 @@ impl ScanWriter {
         }
         let is_recorded = |number: DeviceNumber| devices.is_empty() || devices.contains(&number);
         let cgroups = grown_cgroups(scan, last, &is_recorded);
-        Some(Box::new(ScanGrowth {
+        Some(ScanGrowth {
             at_ns: u64::try_from(scan.at.as_nanos()).ok(),
             cgroup_version: scan.hierarchy.map(|version| version as u8),
             skipped: scan.skipped,
@@ -62,7 +75,7 @@ impl ScanWriter {
             hung_read: scan.hung_read,
             has_blocked: scan.blocked.is_some(),
             blocked: scan.blocked.clone().unwrap_or_default(),
-        }))
+        })
     }
 }
 
@@ -169,37 +182,8 @@ fn total_bytes(cgroup: &Cgroup) -> u64 {
 }
 
 impl ScanGrowth {
-    /// Returns its approximate size in memory, in bytes.
-    pub fn bytes(&self) -> usize {
-        let cgroup = |cgroup: &Cgroup| {
-            size_of::<Cgroup>() + cgroup.path.len() + size_of_val(&cgroup.devices[..])
-        };
-        let others = self.devices.len() + self.busiest.len() + self.blocked.len();
-        size_of::<Self>() + self.cgroups.iter().map(cgroup).sum::<usize>() + others * ELEMENT_BYTES
-    }
-
-    /// Adds the growth of an earlier scan that is not written by itself. Limits and processes are those of the later
-    /// scan.
-    pub fn add_before(&mut self, mut earlier: Self) {
-        self.skipped = self.skipped.saturating_add(earlier.skipped);
-        add_devices(&mut earlier.devices, &self.devices);
-        self.devices = earlier.devices;
-        add_cgroups(&mut earlier.cgroups, &self.cgroups);
-        keep_largest(&mut earlier.cgroups);
-        self.cgroups = earlier.cgroups;
-        if self.processes.is_none() && self.hung_read.is_none() {
-            (self.processes, self.busiest) = (earlier.processes, earlier.busiest);
-        }
-        self.has_blocked |= earlier.has_blocked;
-        for task in earlier.blocked {
-            if self.blocked.iter().all(|known| known.tid != task.tid) {
-                self.blocked.push(task);
-            }
-        }
-    }
-
     /// Appends the lines of the scan: one, unless it is long.
-    pub fn write(&self, out: &mut Vec<u8>) {
+    fn write(&self, out: &mut Vec<u8>) {
         if json_bytes(self) <= MAX_LIST_BYTES {
             return write_annotation(&IoScanLine { io_scan: self }, out);
         }

@@ -57,9 +57,7 @@ fn read_again(scans: &[Arc<IoScan>]) -> (Vec<Arc<IoScan>>, usize) {
     let mut read = Vec::new();
     for scan in scans {
         let mut text = Vec::new();
-        if let Some(growth) = writer.growth(scan, &HashSet::new()) {
-            growth.write(&mut text);
-        }
+        writer.write(scan, &HashSet::new(), &mut text);
         for line in text
             .split(|byte| *byte == b'\n')
             .filter(|line| !line.is_empty())
@@ -270,36 +268,8 @@ fn growths(scans: &[Arc<IoScan>], devices: &[DeviceNumber]) -> Vec<ScanGrowth> {
     let mut writer = ScanWriter::default();
     scans
         .iter()
-        .map(|scan| *writer.growth(scan, &devices).unwrap())
+        .map(|scan| writer.growth(scan, &devices).unwrap())
         .collect()
-}
-
-#[test]
-fn a_scan_that_is_not_written_leaves_its_growth_to_the_next() {
-    let scans = [
-        two_disks(1, &[("/a", 0), ("/b", 0), ("/c", 0)], 7),
-        two_disks(2, &[("/a", 4096), ("/b", 40_960), ("/c", 4096)], 8),
-        two_disks(3, &[("/a", 8192), ("/b", 40_960)], 9),
-    ];
-    let all = read(&growths(&scans, &[]));
-    let [first, dropped, mut last] = <[ScanGrowth; 3]>::try_from(growths(&scans, &[])).unwrap();
-    last.add_before(dropped);
-    assert!(last.bytes() > 3 * size_of::<Cgroup>());
-    let merged = read(&[first, last]);
-    // When all scans are read, /c is still listed, without a limit.
-    assert_eq!(merged[1].cgroups, all[2].cgroups);
-    assert_eq!(merged[1].devices, all[2].devices);
-    assert_eq!(
-        (merged[1].at, merged[1].skipped),
-        (Duration::from_secs(3), 2)
-    );
-    let blocked: Vec<u32> = merged[1]
-        .blocked
-        .iter()
-        .flatten()
-        .map(|task| task.tid)
-        .collect();
-    assert_eq!(blocked, [9, 8]);
 }
 
 #[test]

@@ -137,9 +137,12 @@ impl<'a> Recorder<'a> {
         if change != ClockChange::default() {
             write_annotation(&change, &mut block.notes);
         }
-        if let Some(scan) = &sample.io_scan {
-            block.scan = self.scans.growth(scan, &self.scanned_devices);
-            self.skipped_scans += block.scan.as_ref().map_or(0, |_| scan.skipped);
+        if let Some(scan) = &sample.io_scan
+            && self
+                .scans
+                .write(scan, &self.scanned_devices, &mut block.text)
+        {
+            self.skipped_scans += scan.skipped;
         }
         self.filter
             .write_sample(sample, &source.text, &self.zone, &mut block.text);

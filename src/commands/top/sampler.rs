@@ -80,9 +80,6 @@ impl Shared {
     fn push_sample(&self, block: SampleBlock) {
         let mut texts = self.texts();
         let mut text = block.notes.clone();
-        if let Some(scan) = &block.scan {
-            scan.write(&mut text);
-        }
         text.extend_from_slice(&block.text);
         texts.push(block.at, &block.header, &text);
         if let Some(queue) = &*self.queue.lock().unwrap_or_else(PoisonError::into_inner) {
