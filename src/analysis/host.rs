@@ -22,15 +22,13 @@ pub struct Range {
     weighted: f64,
 }
 
-/// An NFS mount whose server has requests to answer while tasks wait for I/O that no device shows.
+/// An NFS mount whose server does not answer requests while tasks wait for I/O that no device shows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NfsWait {
     /// The mount point.
     pub mount: String,
-    /// Requests that were sent and not answered.
-    pub unanswered: u64,
-    /// The mean time of requests that ended since tasks began to wait; `None` if none did.
-    pub mean_ms: Option<f64>,
+    /// The time for which the same requests have had no answer, in seconds.
+    pub unanswered_s: f64,
 }
 
 /// The host over all intervals. CPU percentages are of the time of all CPUs.
@@ -53,7 +51,7 @@ pub struct HostReport {
     /// A lower bound of the percentage of the time in which a task waited for I/O while no device had a request in
     /// flight: see [`hidden_io_wait_pct`].
     pub hidden_io_wait_pct: Range,
-    /// The NFS mounts that tasks may have waited for, each as it was with the most requests without an answer.
+    /// The NFS mounts that tasks may have waited for, each as it was with the longest time without an answer.
     pub nfs_waits: Vec<NfsWait>,
     /// Percentage of the time in which at least one task waited for memory.
     pub memory_pressure_some_pct: Range,
@@ -152,7 +150,7 @@ impl HostReport {
                 .iter_mut()
                 .find(|known| known.mount == wait.mount)
             {
-                Some(known) if known.unanswered < wait.unanswered => known.clone_from(wait),
+                Some(known) if known.unanswered_s < wait.unanswered_s => known.clone_from(wait),
                 Some(_) => {}
                 None => self.nfs_waits.push(wait.clone()),
             }

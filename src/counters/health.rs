@@ -109,8 +109,6 @@ pub const SYNC_ACTION: &str = "sync_action";
 pub const SYNC_COMPLETED: &str = "sync_completed_pct";
 pub const SYNC_SPEED: &str = "sync_kib_per_s";
 pub const NFS_UNANSWERED: &str = "nfs_unanswered";
-pub const NFS_REQUESTS: &str = "nfs_requests";
-pub const NFS_MS: &str = "nfs_ms";
 
 /// All facts, the most important first. Kernels and drivers have only some of the files.
 #[rustfmt::skip]
@@ -169,8 +167,6 @@ pub static FACTS: &[Fact] = &[
         "1 if the counters include commands that programs send to the device themselves."),
     fact(NFS_UNANSWERED, Nfs, "", Amount, "",
         "Requests that were sent to the server of an NFS mount, and that it has not answered."),
-    fact(NFS_REQUESTS, Nfs, "", Count, "", "Requests of an NFS mount that ended."),
-    fact(NFS_MS, Nfs, "", Count, "", "The time from their start to their end, added up."),
 ];
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

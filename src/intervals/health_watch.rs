@@ -6,15 +6,17 @@ use std::sync::Arc;
 
 use super::step_source::Step;
 use crate::analysis::{Assessment, Evidence, HealthEvidence, NfsWait, Verdict, hidden_io_wait_pct};
-use crate::counters::{
-    Health, HealthFacts, NFS_MS, NFS_REQUESTS, NFS_UNANSWERED, SYNC_ACTION, Sample,
-};
+use crate::counters::{HealthFacts, NFS_UNANSWERED, SYNC_ACTION, Sample};
 use crate::metrics::{HostStats, Interval, in_flight};
 use crate::topology::Topology;
 
 /// The seconds without trouble after which another time of trouble begins, whose errors are counted from zero. Also the
-/// seconds after which an NFS request that no task waits for counts as given up.
+/// seconds after which an NFS request that no task waits for counts as given up: the kernel goes on to count it.
 const MAX_PAUSE_S: f64 = 30.0;
+
+/// The least seconds for which NFS requests have no answer: facts are read every 2 s while tasks wait, so that the same
+/// requests were seen at least twice.
+const MIN_UNANSWERED_S: f64 = 3.0;
 
 /// The least share of the time in which some task waits for I/O where one waits all the time: pressure is measured at
 /// other times than the samples are taken.
@@ -37,20 +39,19 @@ pub(super) struct HealthWatch {
     troubles: HashMap<String, Trouble>,
     /// True if a device is in trouble in this step, or tasks wait for I/O that no device shows.
     pub(super) has_trouble: bool,
-    /// What is known of NFS mounts from the last time when tasks did not wait for I/O that no device shows.
-    calm: BTreeMap<String, CalmMount>,
+    /// The requests of NFS mounts that have no answer.
+    unanswered: BTreeMap<String, Unanswered>,
+    /// The second of the run since which tasks wait for I/O that no device shows; `None` while none does.
+    hidden_wait_since_s: Option<f64>,
     /// The NFS mounts with requests without an answer at the end of the last step in which tasks so waited.
     pub(super) nfs_waits: Vec<NfsWait>,
 }
 
-/// An NFS mount that no task waits for.
+/// The number of requests without an answer, and the second of the run since which it is the same.
 #[derive(Debug)]
-struct CalmMount {
-    facts: Arc<Health>,
-    /// The time since which its requests are the same.
-    same_since_s: f64,
-    /// Requests that no answer is awaited for any more, because they were given up; the kernel goes on to count them.
-    given_up: u64,
+struct Unanswered {
+    count: u64,
+    since_s: f64,
 }
 
 /// A time of trouble of a device.
@@ -93,54 +94,34 @@ impl HealthWatch {
         let Some((facts, hidden_pct)) = self.facts.as_ref().zip(hidden_io_wait_pct(host)) else {
             return;
         };
-        let mounts = facts
-            .iter()
-            .filter_map(|(name, health)| Some((name, health, health.number(NFS_UNANSWERED)?)));
-        if hidden_pct > 0.0 {
-            self.has_trouble = true;
-            let wait = |(mount, health, count): (&String, &Arc<Health>, u64)| {
-                let calm = self.calm.get(mount);
-                let given_up = calm.map_or(0, |calm| calm.given_up);
-                let unanswered = count.checked_sub(given_up).filter(|count| *count > 0)?;
-                let grown =
-                    |fact: &str| health.number(fact)?.checked_sub(calm?.facts.number(fact)?);
-                let ended = grown(NFS_REQUESTS).filter(|ended| *ended > 0);
-                let mean_ms = grown(NFS_MS)
-                    .zip(ended)
-                    .map(|(ms, ended)| ms as f64 / ended as f64);
-                Some(NfsWait {
+        let mut mounts = BTreeMap::new();
+        for (mount, health) in facts.iter() {
+            let Some(count) = health.number(NFS_UNANSWERED) else {
+                continue;
+            };
+            let since_s = match self.unanswered.get(mount) {
+                Some(before) if before.count == count => before.since_s,
+                _ => self.run_s,
+            };
+            mounts.insert(mount.clone(), Unanswered { count, since_s });
+        }
+        self.unanswered = mounts;
+        if hidden_pct == 0.0 {
+            self.hidden_wait_since_s = None;
+            return;
+        }
+        self.has_trouble = true;
+        let waiting_since_s = *self.hidden_wait_since_s.get_or_insert(self.run_s);
+        self.nfs_waits.clear();
+        for (mount, Unanswered { count, since_s }) in &self.unanswered {
+            let was_given_up = waiting_since_s - since_s > MAX_PAUSE_S;
+            let unanswered_s = self.run_s - since_s.max(waiting_since_s);
+            if *count > 0 && !was_given_up && unanswered_s >= MIN_UNANSWERED_S {
+                self.nfs_waits.push(NfsWait {
                     mount: mount.clone(),
-                    unanswered,
-                    mean_ms,
-                })
-            };
-            self.nfs_waits = mounts.filter_map(wait).collect();
-        } else {
-            let calm = |(mount, facts, count): (&String, &Arc<Health>, u64)| {
-                let facts = Arc::clone(facts);
-                let (mut same_since_s, mut given_up) = (self.run_s, 0);
-                if let Some(before) = self.calm.get(mount) {
-                    given_up = before.given_up.min(count);
-                    if [NFS_UNANSWERED, NFS_REQUESTS]
-                        .iter()
-                        .all(|of| before.facts.value(of) == facts.value(of))
-                    {
-                        same_since_s = before.same_since_s;
-                    }
-                }
-                if self.run_s - same_since_s >= MAX_PAUSE_S {
-                    given_up = count;
-                }
-                (
-                    mount.clone(),
-                    CalmMount {
-                        facts,
-                        same_since_s,
-                        given_up,
-                    },
-                )
-            };
-            self.calm = mounts.map(calm).collect();
+                    unanswered_s,
+                });
+            }
         }
     }
 

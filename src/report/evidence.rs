@@ -351,16 +351,12 @@ pub(crate) fn hidden_io_wait_causes(nfs: &[NfsWait]) -> String {
     nfs.iter().map(nfs_wait_text).collect::<Vec<_>>().join(", ")
 }
 
-/// What an NFS mount waits for: `NFS at /data has 3 requests without an answer (those that end take 1.20 s)`.
+/// What an NFS mount waits for: `NFS at /data has had requests without an answer for 12 s`.
 pub(crate) fn nfs_wait_text(wait: &NfsWait) -> String {
-    let requests = counted(wait.unanswered, "request");
-    let mean = match wait.mean_ms {
-        Some(mean_ms) => format!("those that end take {}", time(mean_ms)),
-        None => "none ends".to_owned(),
-    };
     format!(
-        "NFS at {} has {requests} without an answer ({mean})",
-        sanitize(&wait.mount)
+        "NFS at {} has had requests without an answer for {}",
+        sanitize(&wait.mount),
+        duration(wait.unanswered_s)
     )
 }
 

@@ -15,9 +15,7 @@ use super::io_scanner::{STACK_BYTES, Shared};
 use super::small_file::{read_line, read_text, resolve_in_root};
 use super::topology::{device_dir, list_devices, unescape};
 use crate::clock::{Clock, RealClock};
-use crate::counters::{
-    FACTS, FactPlace, FactValue, HealthFacts, NFS_MS, NFS_REQUESTS, NFS_UNANSWERED,
-};
+use crate::counters::{FACTS, FactPlace, FactValue, HealthFacts, NFS_UNANSWERED};
 
 /// The time between two readings while all is well.
 const INTERVAL: Duration = Duration::from_secs(10);
@@ -215,33 +213,25 @@ fn read_nfs(text: &str, facts: &mut HealthFacts) {
             };
             let requests = sum(|of| of.operations);
             let sent_again = sum(|of| of.transmissions).saturating_sub(requests);
-            let ms = sum(|of| u64::try_from(of.cum_total_req_time.as_millis()).unwrap_or(u64::MAX));
             let server = mount.device.as_ref()?.rsplit_once(":/")?.0;
             Some((
                 server,
                 unescape(&mount.mount_point.to_string_lossy()),
                 connection?,
                 sent_again,
-                requests,
-                ms,
             ))
         })
         .collect();
     let mut all_sent_again = HashMap::<&str, u64>::new();
-    for (server, _, _, sent_again, ..) in &found {
+    for (server, _, _, sent_again) in &found {
         *all_sent_again.entry(server).or_default() += sent_again;
     }
-    for (server, mount, [sent, answered], _, requests, ms) in &found {
+    for (server, mount, [sent, answered], _) in &found {
         let answered = answered.saturating_add(all_sent_again[server]);
         let health = Arc::make_mut(facts.entry(mount.clone()).or_default());
-        let value = |name| match name {
-            NFS_UNANSWERED => Some(sent.saturating_sub(answered)),
-            NFS_REQUESTS => Some(*requests),
-            NFS_MS => Some(*ms),
-            _ => None,
-        };
-        for fact in FACTS.iter().filter(|fact| fact.place == FactPlace::Nfs) {
-            health.insert(fact, value(fact.name).map(FactValue::Number));
+        let fact = FACTS.iter().find(|fact| fact.name == NFS_UNANSWERED);
+        if let Some(fact) = fact {
+            health.insert(fact, Some(FactValue::Number(sent.saturating_sub(answered))));
         }
     }
 }

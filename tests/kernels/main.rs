@@ -478,9 +478,9 @@ mod tests {
                 check_seen(guest, "nfs", disk, "nfs-begin", &|record| {
                     let waits = record["nfs_waits"].as_array().unwrap();
                     waits.iter().any(|wait| {
-                        wait.as_str()
-                            .unwrap()
-                            .starts_with("NFS at /memory/mount has ")
+                        wait.as_str().unwrap().starts_with(
+                            "NFS at /memory/mount has had requests without an answer for ",
+                        )
                     })
                 });
             }

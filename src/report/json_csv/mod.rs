@@ -445,7 +445,7 @@ const COLUMNS: &[Column] = &[
     ),
     interval_column(
         "nfs_waits",
-        "the NFS mounts with requests without an answer while tasks wait for I/O that no device shows, as a list of sentences",
+        "the NFS mounts that have had requests without an answer while tasks wait for I/O that no device shows, as a list of sentences",
         |header| Sentences(header.nfs_waits.iter().map(nfs_wait_text).collect()),
     ),
 ];
