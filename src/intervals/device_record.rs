@@ -8,8 +8,7 @@ use super::device_interval::DeviceActivity;
 use super::events::MAX_GAP_INTERVALS;
 use super::summary::DeviceSummary;
 use crate::analysis::{Assessment, Beside, LiveVerdict, PeerHistory, SharedLimit, Verdict};
-use crate::counters::Counters;
-use crate::metrics::{Completed, HostStats, Interval, StallTimer, UtilCheck, in_flight};
+use crate::metrics::{Completed, DataFlag, HostStats, Interval, StallTimer};
 
 /// The most departed devices that are remembered: bounds the memory if new names keep appearing.
 const MAX_DEPARTED: usize = 1000;
@@ -72,7 +71,6 @@ impl DeviceJudge {
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct DeviceRecord {
-    util_check: UtilCheck,
     stall_timer: StallTimer,
     pub(super) summary: DeviceSummary,
     pub(super) judge: DeviceJudge,
@@ -105,7 +103,6 @@ impl DeviceRecord {
 
     /// Notes a reset within an interval; called at the end of the interval.
     pub(super) fn interrupt_statistics(&mut self) {
-        self.util_check = UtilCheck::default();
         self.stall_timer = StallTimer::default();
     }
 
@@ -122,9 +119,7 @@ impl DeviceRecord {
 
     /// Takes an interval that ended `at`, and sets the values that also depend on earlier intervals.
     pub(super) fn observe(&mut self, activity: &mut DeviceActivity, at: Option<Timestamp>) {
-        activity.flag = self
-            .util_check
-            .observe(&activity.stats, self.judged.max_in_flight);
+        activity.flag = DataFlag::of_util(&activity.stats);
         activity.stalled_s = self.stall_timer.observe(&activity.stats);
         self.summary
             .observe(&activity.stats, activity.stalled_s, at);
@@ -170,8 +165,6 @@ pub(super) struct Judged {
     pub(super) first_index: Option<usize>,
     /// `None` before the first step, and after a reset.
     pub(super) interval: Option<Interval>,
-    /// The most requests in flight at the end of a step.
-    pub(super) max_in_flight: u64,
     steps: u64,
     /// The worst assessment, the latest among equals, with the end of its step.
     worst: Option<(Assessment, Option<Timestamp>)>,
@@ -191,8 +184,8 @@ impl Judged {
         }
     }
 
-    /// Adds a step that ended with these counters; `None` if they were reset.
-    pub(super) fn add(&mut self, step: Option<&Interval>, counters: &Counters) {
+    /// Adds a step; `None` if its counters were reset.
+    pub(super) fn add(&mut self, step: Option<&Interval>) {
         self.interval = match step {
             Some(step) if self.steps == 0 => Some(*step),
             _ => self
@@ -201,7 +194,6 @@ impl Judged {
                 .map(|(before, step)| before.followed_by(step)),
         };
         self.steps += 1;
-        self.max_in_flight = self.max_in_flight.max(in_flight(counters).unwrap_or(0));
     }
 
     /// Adds the assessment of a step that ended `at`.
@@ -364,7 +356,7 @@ mod tests {
                 flushes: completed,
                 ..Interval::unknown(1.0)
             };
-            judged.add(Some(&stats), &Counters::ZERO);
+            judged.add(Some(&stats));
             judged.add_assessment(
                 assessment,
                 &stats,
@@ -427,7 +419,7 @@ mod tests {
             ..Assessment::default()
         };
         (0..10).for_each(|_| {
-            judged.add(Some(&stats), &Counters::ZERO);
+            judged.add(Some(&stats));
             judged.add_assessment(ok.clone(), &stats, None);
         });
         assert_ne!(judged.verdict_s, 1.0);

@@ -251,7 +251,7 @@ impl<'b> DeviceTracker<'b> {
             };
             let older = &step.older.devices[previous];
             let interval = Interval::between(&older.counters, &newer.counters, step.span);
-            record.judged.add(interval.as_ref(), &newer.counters);
+            record.judged.add(interval.as_ref());
             let Some(interval) = interval else {
                 record.judge = DeviceJudge::default();
                 self.had_reset = true;

@@ -180,7 +180,7 @@ impl Interval {
     }
 
     /// The share of the time with a request in flight, in percent, as the kernel counts it: Δ busy ms / 10 t. It can
-    /// exceed 100, and on many kernels it is far off in either direction (see [`super::UtilCheck`]).
+    /// exceed 100, and on many kernels it is far off in either direction (see [`super::DataFlag::of_util`]).
     pub fn util_pct(&self) -> Option<f64> {
         self.busy.per_second().map(|ms| ms / 10.0)
     }

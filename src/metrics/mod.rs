@@ -16,4 +16,4 @@ pub use device_match::DeviceMatch;
 pub use host_stats::{CpuPercentages, HostStats};
 pub use interval::{Interval, in_flight};
 pub use latency::{LatencyStats, PERCENTILES};
-pub use util_check::{DataFlag, StallTimer, UtilCheck};
+pub use util_check::{DataFlag, StallTimer};

@@ -119,10 +119,7 @@ fn sum(a: Option<f64>, b: Option<f64>) -> Option<f64> {
 }
 
 fn is_doubtful(activity: &DeviceActivity) -> bool {
-    matches!(
-        activity.flag,
-        Some(DataFlag::UtilTooLow | DataFlag::UtilTooHigh)
-    )
+    activity.flag == Some(DataFlag::UtilTooHigh)
 }
 
 #[cfg(test)]
@@ -158,7 +155,7 @@ mod tests {
         assert_eq!(observed("concurrency", &activity), Some((4.0, 2.0)));
         assert_eq!(observed("flush_await_ms", &activity), None);
         assert_eq!(observed("util_pct", &activity), Some((40.0, 2.0)));
-        activity.flag = Some(DataFlag::UtilTooLow);
+        activity.flag = Some(DataFlag::UtilTooHigh);
         assert_eq!(observed("util_pct", &activity), None);
         assert_eq!(observed("doubtful_util_pct", &activity), Some((40.0, 2.0)));
     }

@@ -266,7 +266,7 @@ const COLUMNS: &[Column] = &[
     ),
     column(
         "flags",
-        "a list, joined by + in CSV: util_too_low, util_too_high (do not trust util_pct), reset (no data, counters began again), accounting_off (requests are not counted), appeared, disappeared, reappeared, appeared_briefly (no numbers: the device was not there for the whole interval), since_boot (averages of --since-boot)",
+        "a list, joined by + in CSV: util_too_high (do not trust util_pct), reset (no data, counters began again), accounting_off (requests are not counted), appeared, disappeared, reappeared, appeared_briefly (no numbers: the device was not there for the whole interval), since_boot (averages of --since-boot)",
         |of| Words(flags(of)),
     ),
     activity(
@@ -581,7 +581,7 @@ mod tests {
             in_flight: Some(4),
             ..Interval::unknown(3.0).with_queue(1.0 / 3.0)
         };
-        let flag = Some(DataFlag::UtilTooLow);
+        let flag = Some(DataFlag::UtilTooHigh);
         DeviceState::Active(Box::new(DeviceActivity {
             stats,
             flag,
@@ -629,7 +629,7 @@ mod tests {
             (line["queue"].as_f64(), line["in_flight"].as_u64()),
             (Some(0.333333), Some(4))
         );
-        assert_eq!(line["flags"], serde_json::json!(["util_too_low"]));
+        assert_eq!(line["flags"], serde_json::json!(["util_too_high"]));
         assert_eq!(line["io_pressure_some_pct"], 12.5);
         assert!(
             line["read_await_ms"].is_null()
@@ -676,7 +676,7 @@ mod tests {
             lines[1]
         );
         assert!(
-            lines[1].contains(",util_too_low,0.0,2,,,,12.5,"),
+            lines[1].contains(",util_too_high,0.0,2,,,,12.5,"),
             "{}",
             lines[1]
         );

@@ -356,8 +356,7 @@ impl TableWriter {
                 .any(has_mark)
         {
             self.has_explained_mark = true;
-            let text =
-                "? kernel util is implausible: above its upper bound or too low for the queue";
+            let text = "? kernel util is implausible: above its upper bound";
             self.push_wrapped(text, "", out);
         }
     }

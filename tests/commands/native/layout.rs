@@ -107,7 +107,7 @@ fn latency_pressure_and_verdicts_have_colors_and_util_has_none() {
         "\u{1b}[1;31m57.1x\u{1b}[0m",
         "\u{1b}[1;31mcapped 41s\u{1b}[0m",
         "  96%  100%",
-        " 0.2%? ",
+        " 0.2%  ",
     ] {
         assert!(text.contains(colored), "{colored:?}: {text}");
     }
