@@ -11,8 +11,9 @@ use jiff::tz::TimeZone;
 use regex_lite::Regex;
 
 use super::history::{Frame, History, is_trouble, severity};
-use super::navigation::{PLAY_SPEEDS, TimeAxis};
+use super::regions::Regions;
 use super::theme::Theme;
+use super::time_axis::TimeAxis;
 use crate::analysis::Verdict;
 use crate::intervals::{
     DeviceInterval, DeviceState, IncidentSummary, IntervalRows, OngoingIncident,
@@ -101,6 +102,9 @@ const THROUGHPUT_UNITS: [(&str, f64); 3] = [
     ("Mbit/s", 1024.0 * 8.0 / 1e6),
 ];
 
+/// The speeds at which a recording plays: seconds of the recording per second.
+pub(crate) const PLAY_SPEEDS: [f64; 4] = [1.0, 2.0, 10.0, 60.0];
+
 /// How the screen was started.
 pub(crate) struct AppOptions {
     pub(crate) source: Source,
@@ -158,7 +162,7 @@ pub(crate) struct App {
     pub(crate) has_moved: bool,
     pub(crate) has_selected: bool,
     pub(crate) size: (u16, u16),
-    pub(crate) regions: super::draw::Regions,
+    pub(crate) regions: Regions,
 }
 
 impl App {
@@ -188,7 +192,7 @@ impl App {
             has_moved: playing.is_some(),
             has_selected: false,
             size: (80, 24),
-            regions: super::draw::Regions::default(),
+            regions: Regions::default(),
             options,
         }
     }
@@ -229,6 +233,11 @@ impl App {
     /// The end of the interval under the cursor, in seconds of all intervals so far.
     pub(crate) fn cursor_s(&self) -> f64 {
         self.moment().map_or(0.0, |moment| moment.end_s)
+    }
+
+    /// Returns whether the page of the device is shown.
+    pub(crate) fn is_on_page(&self) -> bool {
+        self.page == Page::Detail
     }
 
     /// Returns whether the screen follows the newest interval.

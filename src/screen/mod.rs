@@ -14,10 +14,12 @@ mod draw;
 mod history;
 mod keys;
 mod navigation;
+mod regions;
 mod terminal;
 #[cfg(test)]
 mod tests;
 mod theme;
+mod time_axis;
 
 pub(crate) use app::{Action, App, AppOptions, BY_VERDICT, Source};
 pub(crate) use history::{SampleTexts, is_trouble};

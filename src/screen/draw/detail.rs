@@ -10,7 +10,7 @@ use ratatui_core::layout::Rect;
 use ratatui_core::style::{Modifier, Style};
 use unicode_width::UnicodeWidthStr;
 
-use super::{Regions, TextLine, put, put_line, put_right};
+use super::{TextLine, put, put_line, put_right};
 use crate::analysis::{BaselineSource, Verdict};
 use crate::intervals::series::Extent;
 use crate::intervals::{DeviceInterval, IntervalRows};
@@ -23,10 +23,11 @@ use crate::report::native::{Emphasis, TableOptions, TableWriter, cell, who_line}
 use crate::report::scale::{Scale, without_zeros};
 use crate::report::who::{WhoInterval, push_tables};
 use crate::sanitize::sanitize;
-use crate::screen::app::{App, Page, Source};
+use crate::screen::app::{App, Source};
 use crate::screen::history::{Frame, Point, is_trouble, lasted_s};
-use crate::screen::navigation::Columns;
+use crate::screen::regions::Regions;
 use crate::screen::theme::{BOLD, READS, REFERENCE, REVERSED, Stroke, THIRD, Theme, WRITES};
+use crate::screen::time_axis::Columns;
 
 /// The selected device at the cursor, and the space for its text.
 struct Shown<'a> {
@@ -345,11 +346,6 @@ impl App {
             text.lines()
                 .map(|line| vec![(format!("  {line}"), Style::new())]),
         );
-    }
-
-    /// Returns whether the page of the device is shown.
-    pub(super) fn is_on_page(&self) -> bool {
-        self.page == Page::Detail
     }
 }
 

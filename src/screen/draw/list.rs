@@ -5,7 +5,7 @@ use ratatui_core::layout::Rect;
 use ratatui_core::style::{Modifier, Style};
 use unicode_width::UnicodeWidthStr;
 
-use super::{Regions, put, put_right};
+use super::{put, put_right};
 use crate::analysis::Verdict;
 use crate::intervals::DeviceActivity;
 use crate::report::evidence::verdict_mark;
@@ -16,6 +16,7 @@ use crate::report::native::{Cell, Emphasis, cell, incident_time, state_message};
 use crate::sanitize::sanitize;
 use crate::screen::app::{App, BY_NAME, BY_VERDICT, Row, Rows};
 use crate::screen::history::{Point, is_trouble};
+use crate::screen::regions::Regions;
 use crate::screen::theme::{BOLD, REVERSED};
 
 /// The columns after the name. A title that is not a column of the table is the latency of both directions: see

@@ -13,7 +13,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::app::{App, Page, Question, Source};
 use super::keys::KEYS;
-use super::navigation::Columns;
+use super::regions::Regions;
 use super::theme::{BOLD, REVERSED};
 use crate::analysis::Verdict;
 use crate::intervals::IntervalHeader;
@@ -25,46 +25,6 @@ use crate::report::native::{Emphasis, header_line};
 use crate::sanitize::sanitize;
 
 pub(crate) const MIN_SIZE: (u16, u16) = (60, 15);
-
-/// The positions of the parts of the screen, for the mouse and for anything that depends on the size.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Regions {
-    /// The first line that is shown.
-    scroll: usize,
-    pub(crate) list_rows: usize,
-    list_top: u16,
-    devices: Vec<String>,
-    titles: Vec<(u16, u16, &'static str)>,
-    titles_row: u16,
-    pub(crate) names_width: u16,
-    /// The charts: the area of each, and its columns.
-    charts: Vec<(Rect, Columns)>,
-}
-
-impl Regions {
-    /// Returns the time at a position on the screen; `None` outside charts.
-    pub(crate) fn chart_at(&self, column: u16, row: u16) -> Option<f64> {
-        let contains = |area: &Rect| area.contains((column, row).into());
-        let (area, columns) = self.charts.iter().find(|(area, _)| contains(area))?;
-        Some(columns.time_at(column - area.x))
-    }
-
-    /// Returns the device of a line of the list; `None` outside it.
-    pub(crate) fn device_at(&self, row: u16) -> Option<&String> {
-        self.devices
-            .get(usize::from(row.checked_sub(self.list_top)?))
-    }
-
-    /// Returns the sort order for the column title at a position; `None` elsewhere.
-    pub(crate) fn title_at(&self, column: u16, row: u16) -> Option<&'static str> {
-        let is_at = |(begin, end, _): &&(u16, u16, &str)| (*begin..*end).contains(&column);
-        self.titles
-            .iter()
-            .find(is_at)
-            .filter(|_| row == self.titles_row)
-            .map(|(_, _, sort)| *sort)
-    }
-}
 
 impl App {
     pub(crate) fn draw(&mut self, buffer: &mut Buffer) {
