@@ -7,8 +7,8 @@ use std::sync::Arc;
 use anyhow::{Result, anyhow};
 use regex_lite::Regex;
 
-use super::device_interval::DeviceNames;
 use super::device_lookup::{NotFound, find_device, without_directory};
+use super::device_names::DeviceNames;
 use super::options::DeviceSelection;
 use super::total::{TotalRole, total_roles};
 use crate::counters::{Counters, Device};

@@ -7,8 +7,10 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::events::OngoingIncident;
-use crate::analysis::{Assessment, NfsWait, Verdict};
+use super::device_names::DeviceNames;
+use super::incident::OngoingIncident;
+use super::known_limit::KnownLimit;
+use crate::analysis::{Assessment, Evidence, NfsWait, Verdict};
 use crate::attribution::{Attribution, ReachedLimit};
 use crate::counters::Health;
 use crate::metrics::{DataFlag, HostStats, Interval};
@@ -87,28 +89,6 @@ pub struct IntervalHeader {
 pub struct DeviceInterval {
     pub names: Arc<DeviceNames>,
     pub state: DeviceState,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DeviceNames {
-    /// The kernel's name; `total` for a total.
-    pub device: String,
-    /// The alias or, without one, the kernel's name.
-    pub label: String,
-    /// The mount points and the file behind a loop device, separated by commas; empty without any.
-    pub mountpoints: String,
-}
-
-impl DeviceNames {
-    /// The names of a device without an alias that is not mounted.
-    pub fn without_alias(device: &str) -> Arc<Self> {
-        let mountpoints = String::new();
-        Arc::new(Self {
-            device: device.to_owned(),
-            label: device.to_owned(),
-            mountpoints,
-        })
-    }
 }
 
 /// The state of a device in an interval.
@@ -247,6 +227,23 @@ impl DeviceInterval {
     /// The incident that it belongs to; `None` without one.
     pub fn incident(&self) -> Option<&OngoingIncident> {
         self.activity()?.incident.as_ref()
+    }
+
+    /// The limits that it has reached, that of a cgroup first.
+    pub fn reached_limits(&self) -> impl Iterator<Item = KnownLimit> {
+        let activity = self.activity();
+        let of_cgroup = activity.and_then(|activity| activity.limit.as_ref());
+        let evidence = activity
+            .into_iter()
+            .flat_map(|activity| &activity.assessment.evidence);
+        let caps = evidence.filter_map(|evidence| match evidence {
+            Evidence::ConstantRate(plateau) => KnownLimit::of_plateau(plateau),
+            _ => None,
+        });
+        of_cgroup
+            .map(|limit| KnownLimit::of_cgroup(limit.kind, limit.value))
+            .into_iter()
+            .chain(caps)
     }
 
     /// The statistics; `None` without any.

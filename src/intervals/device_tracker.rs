@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::baseline_store::BaselineStore;
 use super::device_filter::{DeviceAttributes, DeviceFilter};
-use super::device_interval::{DeviceEvent, DeviceInterval, DeviceNames, DeviceState, EventKind};
+use super::device_interval::{DeviceEvent, DeviceInterval, DeviceState, EventKind};
+use super::device_names::DeviceNames;
 use super::device_record::{DepartedDevices, DeviceJudge, DeviceRecord, Judged};
 use super::health_watch::HealthWatch;
 

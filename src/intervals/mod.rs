@@ -17,12 +17,15 @@ mod collect;
 mod device_filter;
 mod device_interval;
 mod device_lookup;
+mod device_names;
 mod device_record;
 mod device_tracker;
 mod device_usage;
 mod events;
 mod health_watch;
 mod history;
+mod incident;
+mod known_limit;
 mod layers;
 mod learn_baselines;
 mod load_baselines;
@@ -40,21 +43,21 @@ mod traced;
 pub use baseline_store::BaselineStore;
 pub use collect::collect;
 pub use device_interval::{
-    DeviceActivity, DeviceEvent, DeviceInterval, DeviceNames, DeviceState, EventKind,
-    IntervalHeader, IntervalRows, TopCgroup,
+    DeviceActivity, DeviceEvent, DeviceInterval, DeviceState, EventKind, IntervalHeader,
+    IntervalRows, TopCgroup,
 };
 pub use device_lookup::{NotFound, find_device};
-pub use events::{
-    Cause, Course, Departure, Event, Events, Harm, Incident, IncidentSummary, Moment,
-    OngoingIncident, VerdictCoverage, WaitingTask,
-};
+pub use device_names::DeviceNames;
+pub use events::{Course, Departure, Event, Events, Harm, IncidentSummary, VerdictCoverage};
 pub use history::{DEVICE_QUANTITIES, DeviceHistory, HOST_QUANTITIES, History, UsageHistory};
+pub use incident::{Cause, Incident, Moment, OngoingIncident, WaitingTask};
+pub use known_limit::KnownLimit;
 pub use learn_baselines::learn_baselines;
 pub use load_baselines::load_baselines;
 pub use options::{BaselineOption, Detail, DeviceSelection, Input, Stacked};
 pub use run_clock::RunClock;
 pub use running_totals::{
-    Buckets, DeviceInfo, DeviceScope, DeviceSnapshot, DeviceTotals, KnownLimit, LATENCY_BOUNDS_MS,
+    Buckets, DeviceInfo, DeviceScope, DeviceSnapshot, DeviceTotals, LATENCY_BOUNDS_MS,
     LimitedCgroup, MetricsSnapshot, QUEUE_BOUNDS, RunningTotals, SaturationTotals,
 };
 pub use sample_source::{check_stated, with_stated};

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::device_interval::IntervalHeader;
-use super::events::Moment;
+use super::incident::Moment;
 use super::series::TimeSpan;
 
 /// The breaks in time that are kept, each with the time before and after it.

@@ -7,13 +7,12 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::device_interval::{DeviceActivity, DeviceInterval, IntervalRows};
-use super::events::Incident;
+use super::incident::Incident;
+use super::known_limit::{GIVEN, KnownLimit};
 use super::stream::Intervals;
 use super::total::{counts_in_total, total_roles};
-use crate::analysis::{
-    BaselineSource, Evidence, IoDirection, LimitMatch, Plateau, RateUnit, StatedCap, Verdict,
-};
-use crate::attribution::{Attribution, LimitKind};
+use crate::analysis::{BaselineSource, RateUnit, StatedCap, Verdict};
+use crate::attribution::Attribution;
 use crate::counters::{Counters, Health, HostState};
 use crate::metrics::Completed;
 use crate::topology::{Kind, Node};
@@ -32,12 +31,6 @@ const MAX_CGROUPS: usize = 100;
 
 /// The name of the time without a verdict.
 const UNKNOWN: &str = "unknown";
-
-/// The origin of a limit that the user states.
-const GIVEN: &str = "given";
-
-/// Bytes of a KiB, and KiB of a MiB.
-const KIB: f64 = 1024.0;
 
 /// The selected devices that have metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -328,7 +321,7 @@ impl DeviceTotals {
         self.write_saturation
             .observe(&stats.writes, assessment.write_saturation, source);
         // A limit that the user states is known anyway.
-        if let Some(limit) = KnownLimit::reached(device).find(|limit| limit.source != GIVEN) {
+        if let Some(limit) = device.reached_limits().find(|limit| limit.source != GIVEN) {
             self.reached_limits[usize::from(limit.unit == RateUnit::Kib)] = Some(limit);
         }
     }
@@ -436,110 +429,6 @@ impl SaturationTotals {
     }
 }
 
-/// A limit of a device that is known: one that the user states, or one that it has reached.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct KnownLimit {
-    /// The requests that it is about.
-    pub direction: IoDirection,
-    /// The unit of its value: requests or KiB.
-    pub unit: RateUnit,
-    /// Its value per second.
-    pub per_second: f64,
-    /// Its origin in machine formats: `given` by the user, `cgroup`, or `inferred` from a rate that stayed constant.
-    pub source: &'static str,
-}
-
-impl KnownLimit {
-    /// Returns the limits that a user states.
-    fn stated(cap: StatedCap) -> impl Iterator<Item = Self> {
-        let limit = |(unit, per_second): (RateUnit, Option<f64>)| {
-            Some(Self {
-                direction: IoDirection::Both,
-                unit,
-                per_second: per_second?,
-                source: GIVEN,
-            })
-        };
-        let kib = cap.mib_per_s.map(|mib| mib * KIB);
-        [(RateUnit::Requests, cap.iops), (RateUnit::Kib, kib)]
-            .into_iter()
-            .filter_map(limit)
-    }
-
-    /// Returns the limits that a device has reached in an interval, that of a cgroup first.
-    pub fn reached(device: &DeviceInterval) -> impl Iterator<Item = Self> {
-        let activity = device.activity();
-        let of_cgroup = activity.and_then(|activity| activity.limit.as_ref());
-        let evidence = activity
-            .into_iter()
-            .flat_map(|activity| &activity.assessment.evidence);
-        let caps = evidence.filter_map(|evidence| match evidence {
-            Evidence::ConstantRate(plateau) => Self::of_plateau(plateau),
-            _ => None,
-        });
-        of_cgroup
-            .map(|limit| Self::of_cgroup(limit.kind, limit.value))
-            .into_iter()
-            .chain(caps)
-    }
-
-    /// Returns the limit of a cgroup, given its value per second.
-    pub fn of_cgroup(kind: LimitKind, value: u64) -> Self {
-        let (unit, scale) = if kind.is_bytes() {
-            (RateUnit::Kib, KIB)
-        } else {
-            (RateUnit::Requests, 1.0)
-        };
-        Self {
-            direction: limited_requests(kind),
-            unit,
-            per_second: value as f64 / scale,
-            source: "cgroup",
-        }
-    }
-
-    /// Returns the name of the rate that it limits, as in fields of machine formats.
-    pub fn rate(&self) -> &'static str {
-        match (self.unit, self.direction) {
-            (RateUnit::Requests, IoDirection::Reads) => "read_iops",
-            (RateUnit::Requests, IoDirection::Writes) => "write_iops",
-            (RateUnit::Requests, _) => "iops",
-            (RateUnit::Kib, IoDirection::Reads) => "read_kib_per_s",
-            (RateUnit::Kib, IoDirection::Writes) => "write_kib_per_s",
-            (RateUnit::Kib, _) => "kib_per_s",
-        }
-    }
-
-    /// Returns its value in requests or bytes per second.
-    pub fn value(&self) -> f64 {
-        self.per_second * if self.unit == RateUnit::Kib { KIB } else { 1.0 }
-    }
-
-    pub(super) fn of_plateau(plateau: &Plateau) -> Option<Self> {
-        let per_second = match plateau.unit {
-            RateUnit::Requests => plateau.iops,
-            RateUnit::Kib => plateau.mib_per_s * KIB,
-        };
-        let is_given = matches!(plateau.matches_limit, Some(LimitMatch::Stated));
-        let source = if is_given { GIVEN } else { "inferred" };
-        let limit = Self {
-            direction: plateau.direction,
-            unit: plateau.unit,
-            per_second,
-            source,
-        };
-        (plateau.direction != IoDirection::Flushes).then_some(limit)
-    }
-}
-
-/// The requests that a limit of a cgroup is about.
-pub(super) fn limited_requests(kind: LimitKind) -> IoDirection {
-    match kind {
-        LimitKind::ReadIops | LimitKind::ReadBytes => IoDirection::Reads,
-        LimitKind::WriteIops | LimitKind::WriteBytes => IoDirection::Writes,
-    }
-}
-
 /// A cgroup with limits on a device.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LimitedCgroup {
@@ -605,7 +494,7 @@ impl CgroupTotals {
 mod tests {
     use super::*;
     use crate::analysis::Assessment;
-    use crate::attribution::{CgroupUse, DeviceUse, IoRates, LimitUse};
+    use crate::attribution::{CgroupUse, DeviceUse, IoRates, LimitKind, LimitUse};
     use crate::intervals::{DeviceState, EventKind};
     use crate::metrics::Interval;
 

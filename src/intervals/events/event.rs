@@ -2,35 +2,12 @@
 
 use std::sync::Arc;
 
-use jiff::{SignedDuration, Timestamp};
-
-use crate::analysis::{Evidence, HealthEvidence, IoDirection, Plateau, TroubleSpan, Verdict};
-use crate::attribution::ReachedLimit;
-use crate::intervals::{DeviceActivity, DeviceNames, RunClock, TopCgroup};
+use crate::analysis::{Evidence, IoDirection, TroubleSpan, Verdict};
+use crate::intervals::{Cause, DeviceActivity, DeviceNames, Moment, RunClock, TopCgroup};
 use crate::metrics::Interval;
 
 /// Less than any interval, more than the rounding error of a sum of seconds.
 pub(super) const TOLERANCE_S: f64 = 1e-3;
-
-/// A point in time.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Moment {
-    /// The wall clock; `None` if the samples have no time.
-    pub at: Option<Timestamp>,
-    /// The total length of all intervals before it in seconds. Breaks in time do not count.
-    pub run_s: f64,
-}
-
-impl Moment {
-    /// Returns the moment some seconds earlier, in the same segment.
-    pub(super) fn minus(self, seconds: f64) -> Self {
-        let duration = SignedDuration::try_from_secs_f64(seconds).unwrap_or_default();
-        Self {
-            at: self.at.and_then(|at| at.checked_sub(duration).ok()),
-            run_s: self.run_s - seconds,
-        }
-    }
-}
 
 /// A verdict within an event.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -210,54 +187,6 @@ pub(super) fn cause_of_interval(
 fn completed_by(worse: Option<Cause>, milder: Option<Cause>) -> Option<Cause> {
     let rank = worse.as_ref().map_or(0, Cause::rank);
     milder.filter(|milder| milder.rank() > rank).or(worse)
-}
-
-/// The cause of an incident, the most certain first.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Cause {
-    /// A device is at the limit of a cgroup.
-    CgroupLimit(ReachedLimit),
-    /// The kernel says what is wrong.
-    Health(HealthEvidence),
-    /// A device stays at a constant rate, as at a limit.
-    Cap {
-        plateau: Plateau,
-        device: Arc<DeviceNames>,
-    },
-    /// A device below the victim is in trouble itself.
-    DeviceBelow(Arc<DeviceNames>),
-    /// Requests wait between the victim and these devices below it.
-    QueuedAbove(Vec<String>),
-    /// Nothing more is known than what the verdict is based on, by its name in machine formats.
-    Evidence(&'static str),
-}
-
-impl Cause {
-    /// Its name in machine formats.
-    pub fn name(&self) -> &'static str {
-        self.rank_and_name().1
-    }
-
-    /// Its rank: a cause replaces one of a lower rank.
-    pub(super) fn rank(&self) -> u8 {
-        self.rank_and_name().0
-    }
-
-    /// Returns whether it is about the device of which it is known rather than about what it depends on.
-    pub(super) fn is_of_victim(&self) -> bool {
-        matches!(self, Self::QueuedAbove(_) | Self::Evidence(_))
-    }
-
-    fn rank_and_name(&self) -> (u8, &'static str) {
-        match self {
-            Self::CgroupLimit(_) => (5, "cgroup_limit"),
-            Self::Health(_) => (4, "health"),
-            Self::Cap { .. } => (3, "constant_rate"),
-            Self::DeviceBelow(_) => (2, "device_below"),
-            Self::QueuedAbove(_) => (1, "queued_between"),
-            Self::Evidence(name) => (0, name),
-        }
-    }
 }
 
 /// Returns how many seconds of queueing a second of a verdict counts as. During a stall nothing completes; at a limit

@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::event::{Course, Event, Figures, MAX_GAP_INTERVALS, Moment, TOLERANCE_S};
+use super::event::{Course, Event, Figures, MAX_GAP_INTERVALS, TOLERANCE_S};
 use super::event::{cause_of_interval, is_same_event, merge};
 use crate::analysis::{IoDirection, Verdict};
-use crate::intervals::{DeviceActivity, DeviceNames};
+use crate::intervals::{DeviceActivity, DeviceNames, Moment};
 
 /// The most intervals that an onset can reach back over: those that are searched for a plateau.
 const MAX_RECENT: usize = 64;

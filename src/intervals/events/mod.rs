@@ -21,17 +21,18 @@
 //! their intervals have it, so that all views tell the same of it. Its beginning does not change later.
 //!
 //! [`Assessment::lasted_s`]: crate::analysis::Assessment::lasted_s
+//! [`Incident`]: crate::intervals::Incident
 //! [`MAX_GAP_INTERVALS`]: event::MAX_GAP_INTERVALS
 
 mod event;
 mod history;
-mod incident;
+mod incident_tracker;
 #[cfg(test)]
 mod tests;
 mod tracker;
 
 pub(super) use event::MAX_GAP_INTERVALS;
-pub use event::{Cause, Course, Event, Moment};
-pub use incident::{Harm, Incident, IncidentSummary, OngoingIncident, WaitingTask};
+pub use event::{Course, Event};
+pub use incident_tracker::{Harm, IncidentSummary};
 pub(super) use tracker::EventTracker;
 pub use tracker::{Departure, Events, VerdictCoverage};

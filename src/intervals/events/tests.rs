@@ -2,7 +2,10 @@
 
 use super::*;
 use crate::analysis::{Assessment, Evidence, Verdict, Verdict::*};
-use crate::intervals::{DeviceActivity, DeviceInterval, DeviceState, IntervalHeader, IntervalRows};
+use crate::intervals::{
+    Cause, DeviceActivity, DeviceInterval, DeviceState, IntervalHeader, IntervalRows,
+    OngoingIncident,
+};
 use crate::metrics::{Completed, Interval};
 use crate::topology::{Kind, Node, Topology};
 use jiff::Timestamp;

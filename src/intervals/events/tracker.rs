@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use foldhash::{HashMap, HashMapExt};
 
-use super::event::{Event, Moment, TOLERANCE_S, complete};
+use super::event::{Event, TOLERANCE_S, complete};
 use super::history::DeviceHistory;
-use super::incident::{Incident, IncidentSummary, IncidentTracker, OngoingIncident, Trouble};
+use super::incident_tracker::{IncidentSummary, IncidentTracker, Trouble};
 use crate::analysis::{DeviceReport, Evidence, MIN_LOADED_QUEUE, Verdict};
 use crate::attribution::Attribution;
 use crate::intervals::{
-    DeviceActivity, DeviceInterval, DeviceNames, DeviceState, EventKind, IntervalRows, RunClock,
+    DeviceActivity, DeviceInterval, DeviceNames, DeviceState, EventKind, Incident, IntervalRows,
+    Moment, OngoingIncident, RunClock,
 };
 use crate::topology::{Kind, Topology, possible_disks};
 

@@ -16,8 +16,9 @@ pub(super) use self::usage::BlockedTaskTime;
 use self::usage::BlockedTasks;
 pub use self::usage::UsageHistory;
 use super::device_interval::{
-    DeviceActivity, DeviceInterval, DeviceNames, DeviceState, IntervalHeader, IntervalRows,
+    DeviceActivity, DeviceInterval, DeviceState, IntervalHeader, IntervalRows,
 };
+use super::device_names::DeviceNames;
 use super::run_clock::RunClock;
 use super::series::{Extent, LatencyCounts, Series, TimeSpan, Timeline, WorstVerdict};
 use crate::analysis::Verdict;

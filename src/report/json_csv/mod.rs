@@ -522,7 +522,7 @@ impl<'a> Frame<'a> {
             device,
         };
         let activity = device.activity();
-        let limit = KnownLimit::reached(device).next();
+        let limit = device.reached_limits().next();
         let incident = device.incident().map(|ongoing| &*ongoing.incident);
         let mut begin = 0;
         for (end, value) in &self.values {

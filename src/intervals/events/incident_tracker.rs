@@ -1,14 +1,14 @@
-//! Incidents: the trouble that devices stacked on each other share.
+//! Finds incidents while they last.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::event::{Cause, Event, Figures, Moment, TOLERANCE_S};
+use super::event::{Event, Figures, TOLERANCE_S};
 use super::history::DeviceHistory;
 use crate::analysis::{Histogram, IoDirection, Verdict};
 use crate::attribution::{Attribution, ReachedLimit, is_in_cgroup};
-use crate::intervals::running_totals::limited_requests;
-use crate::intervals::{DeviceActivity, DeviceNames, KnownLimit};
+use crate::intervals::known_limit::limited_requests;
+use crate::intervals::{Cause, DeviceActivity, DeviceNames, Incident, Moment, WaitingTask};
 use crate::topology::Topology;
 
 /// The time in seconds, and the number of intervals if they are longer, after which trouble that comes back is another
@@ -21,91 +21,6 @@ const MAX_FINISHED: usize = 10_000;
 const MIN_OWNER_PCT: f64 = 50.0;
 /// The most waiting tasks that are kept.
 const MAX_WAITING: usize = 8;
-
-/// One trouble, from its beginning to the time at which the devices have been well for a while.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Incident {
-    /// Its number, from 1.
-    pub id: u64,
-    /// The topmost device whose requests take longer.
-    pub victim: Arc<DeviceNames>,
-    pub begin: Moment,
-    /// True if its beginning was observed. If not, it may have begun before the first sample, or before the first after
-    /// a break in time.
-    pub begin_is_known: bool,
-    /// The kind of requests of the victim that wait most; `None` if nothing completes.
-    pub requests: Option<IoDirection>,
-    /// Their latency just before it began, in milliseconds; `None` if it is not known.
-    pub before_ms: Option<f64>,
-    /// The best known cause.
-    pub cause: Option<Cause>,
-    /// The cgroup with the limit or, without one, that with most of the victim's bytes; `None` if it is not known.
-    pub owner: Option<Arc<str>>,
-    /// The tasks that wait for I/O in the cgroup with the limit, in its latest interval with any.
-    pub waiting: Vec<WaitingTask>,
-}
-
-/// The incident of a device in an interval.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OngoingIncident {
-    pub incident: Arc<Incident>,
-    /// Seconds from its beginning to the end of the interval.
-    pub lasted_s: f64,
-    /// True if the device is the victim.
-    pub is_victim: bool,
-}
-
-/// A task that waits for I/O.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WaitingTask {
-    pub tid: u32,
-    pub comm: String,
-}
-
-impl Incident {
-    /// An incident of which nothing more is known.
-    pub(crate) fn new(
-        id: u64,
-        victim: Arc<DeviceNames>,
-        begin: Moment,
-        begin_is_known: bool,
-    ) -> Self {
-        Self {
-            id,
-            victim,
-            begin,
-            begin_is_known,
-            requests: None,
-            before_ms: None,
-            cause: None,
-            owner: None,
-            waiting: Vec::new(),
-        }
-    }
-
-    /// The limit of a cgroup that is the cause; `None` if none is.
-    pub fn cgroup_limit(&self) -> Option<&ReachedLimit> {
-        if let Some(Cause::CgroupLimit(limit)) = &self.cause {
-            Some(limit)
-        } else {
-            None
-        }
-    }
-
-    /// The limit that is the cause, and the device that it is on; `None` if none is, or for one of flushes.
-    pub fn known_limit(&self) -> Option<(KnownLimit, &str)> {
-        match self.cause.as_ref()? {
-            Cause::CgroupLimit(limit) => Some((
-                KnownLimit::of_cgroup(limit.kind, limit.value),
-                &limit.limited_device,
-            )),
-            Cause::Cap { plateau, device } => {
-                Some((KnownLimit::of_plateau(plateau)?, &device.device))
-            }
-            _ => None,
-        }
-    }
-}
 
 /// An incident with the devices that it has reached.
 #[derive(Clone, Debug)]
