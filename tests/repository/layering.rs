@@ -41,7 +41,7 @@ const MODULES_OF_ANALYSIS: &[&str] = &[
 ];
 
 /// The source files of each module.
-type Sources = BTreeMap<String, Vec<(PathBuf, String)>>;
+pub(super) type Sources = BTreeMap<String, Vec<(PathBuf, String)>>;
 
 fn read_sources(directory: &Path, module: Option<&str>, sources: &mut Sources) {
     for entry in std::fs::read_dir(directory).unwrap() {
@@ -64,7 +64,7 @@ fn read_sources(directory: &Path, module: Option<&str>, sources: &mut Sources) {
     }
 }
 
-fn sources(directory: &str) -> Sources {
+pub(super) fn sources(directory: &str) -> Sources {
     let mut sources = Sources::new();
     read_sources(Path::new(directory), None, &mut sources);
     sources

@@ -8,6 +8,7 @@
 )]
 
 mod documents;
+mod file_cycles;
 mod layering;
 mod licenses;
 mod supply_chain;
