@@ -1,9 +1,8 @@
 //! The block-device tree: partitions, stacked devices, kinds, queue settings, mount points. Plain data, which `source`
 //! reads from sysfs and procfs or which is inferred from the device names of a capture.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use foldhash::{HashMap, HashMapExt};
 use serde::{Deserialize, Serialize};
 
 use crate::counters::Device;

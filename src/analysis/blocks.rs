@@ -3,8 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use libm::{exp2, log2};
-
 use super::load::{IoDirection, LoadSample};
 use super::stats::IoTotals;
 
@@ -29,8 +27,8 @@ impl RequestClass {
         let size_kib = load.totals(direction).size_kib()?;
         Some(Self {
             is_write: direction == IoDirection::Writes,
-            queue: log2(load.total_queue().max(MIN_QUEUE)).round() as i32,
-            size: log2(size_kib.max(0.5)).round() as i32,
+            queue: load.total_queue().max(MIN_QUEUE).log2().round() as i32,
+            size: size_kib.max(0.5).log2().round() as i32,
         })
     }
 
@@ -45,12 +43,12 @@ impl RequestClass {
 
     /// The queue, a power of two; the mean queue of its intervals is within a factor of 1.4. `None` below 0.7.
     pub fn queue(&self) -> Option<f64> {
-        (self.queue >= 0).then(|| exp2(f64::from(self.queue)))
+        (self.queue >= 0).then(|| f64::from(self.queue).exp2())
     }
 
     /// The size of a request in KiB, a power of two; the mean size of its intervals is within a factor of 1.4.
     pub fn size_kib(&self) -> f64 {
-        exp2(f64::from(self.size))
+        f64::from(self.size).exp2()
     }
 }
 
@@ -122,7 +120,7 @@ impl BlockHistory {
     }
 
     fn block_s(&self) -> f64 {
-        COMPLETE_FRACTION * MIN_BLOCK_S * exp2(f64::from(self.doublings))
+        COMPLETE_FRACTION * MIN_BLOCK_S * f64::from(self.doublings).exp2()
     }
 
     /// Returns the blocks. A remainder that is too short for a block is added to the last one.

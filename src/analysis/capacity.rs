@@ -1,6 +1,5 @@
 //! Capacity of a device: the highest rate that it held, and whether more load would bring more.
 
-use libm::log;
 use serde::Serialize;
 
 use super::caps::{Pace, Plateau, pace_of_level};
@@ -235,7 +234,7 @@ impl VonNeumannRatio {
         if queue < MIN_LOADED_QUEUE || !is_single_direction(load, direction) {
             return;
         }
-        let value = log(queue);
+        let value = queue.ln();
         // Running mean and squared deviations: Welford (1962).
         self.count += 1.0;
         let deviation = value - self.mean;

@@ -15,8 +15,6 @@
 //! The values of a series are of any type that can be merged: [`Extent`] has minimum, mean and maximum of a quantity,
 //! `f64` an amount, [`WorstVerdict`] the most severe verdict, [`LatencyCounts`] the requests by their latency.
 
-use libm::log10;
-
 use crate::analysis::Verdict;
 
 /// The fraction of a mean interval by which a point may exceed its planned length, because intervals are not equally
@@ -310,7 +308,7 @@ impl LatencyCounts {
 
     /// Returns the latency in milliseconds at which a class begins; the one before it ends there.
     pub fn class_start_ms(class: u8) -> f64 {
-        MIN_MS * libm::pow(10.0, f64::from(class) / CLASSES_PER_DECADE)
+        MIN_MS * 10.0_f64.powf(f64::from(class) / CLASSES_PER_DECADE)
     }
 
     fn add(&mut self, class: u8, requests: f32) {
@@ -340,7 +338,7 @@ impl Merge for LatencyCounts {
 fn class(ms: f64) -> u8 {
     /// Makes a latency on a bound belong to the class above it despite rounding of the logarithm.
     const ROUNDING: f64 = 1e-9;
-    let class = (log10(ms / MIN_MS) * CLASSES_PER_DECADE + ROUNDING).floor();
+    let class = ((ms / MIN_MS).log10() * CLASSES_PER_DECADE + ROUNDING).floor();
     class.clamp(0.0, f64::from(CLASS_COUNT - 1)) as u8
 }
 

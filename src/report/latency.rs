@@ -491,7 +491,7 @@ fn columns_of(histogram: &LatencyHistogram, columns: usize) -> Vec<u64> {
 /// Returns the column of a latency.
 fn position(ns: f64, columns: usize) -> usize {
     let [first, last] = ENDS_NS;
-    let part = libm::log(ns.max(first) / first) / libm::log(last / first);
+    let part = (ns.max(first) / first).ln() / (last / first).ln();
     ((part * columns as f64) as usize).min(columns.saturating_sub(1))
 }
 

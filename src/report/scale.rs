@@ -1,7 +1,5 @@
 //! Axes of quantities: from a value to its height in a chart, and the round values that are labeled.
 
-use libm::log10;
-
 /// The axis from one value to another: linear from 0, logarithmic from a value above.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Scale {
@@ -56,7 +54,7 @@ impl Scale {
     pub(crate) fn position(&self, value: f64) -> f64 {
         let Self { min, max } = *self;
         let position = if min > 0.0 {
-            log10(value.max(min) / min) / log10(max / min)
+            (value.max(min) / min).log10() / (max / min).log10()
         } else {
             value / max
         };
@@ -107,12 +105,12 @@ pub(crate) fn without_zeros(text: &str) -> String {
 }
 
 fn pow10(exponent: i32) -> f64 {
-    libm::pow(10.0, f64::from(exponent))
+    10.0_f64.powf(f64::from(exponent))
 }
 
 /// The largest power of ten that is not above a value, as an exponent.
 fn floor_log10(value: f64) -> i32 {
-    (log10(value) + 1e-9).floor().clamp(-30.0, 30.0) as i32
+    (value.log10() + 1e-9).floor().clamp(-30.0, 30.0) as i32
 }
 
 /// The next value of 1, 2 or 5 times a power of ten, or that value itself.

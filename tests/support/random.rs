@@ -1,7 +1,5 @@
 //! Random numbers that are the same on every machine.
 
-use libm::{cos, exp, log, sqrt};
-
 /// A generator of pseudo-random numbers (splitmix64, Steele, Lea and Flood 2014).
 #[derive(Clone, Debug)]
 pub(crate) struct Random(pub(crate) u64);
@@ -41,7 +39,7 @@ impl Random {
 
     /// Uniform on a logarithmic scale.
     pub(crate) fn log_between(&mut self, low: f64, high: f64) -> f64 {
-        low * exp(log(high / low) * self.unit())
+        low * ((high / low).ln() * self.unit()).exp()
     }
 
     /// A whole number from `low` to `high`, both included, uniform on a logarithmic scale.
@@ -81,17 +79,17 @@ impl Random {
 
     /// Exponential with mean 1.
     pub(crate) fn exponential(&mut self) -> f64 {
-        -log(1.0 - self.unit())
+        -(1.0 - self.unit()).ln()
     }
 
     /// Normal with mean 0 and standard deviation 1 (Box and Muller 1958).
     pub(crate) fn normal(&mut self) -> f64 {
-        sqrt(-2.0 * log(1.0 - self.unit())) * cos(std::f64::consts::TAU * self.unit())
+        (-2.0 * (1.0 - self.unit()).ln()).sqrt() * (std::f64::consts::TAU * self.unit()).cos()
     }
 
     /// A factor around 1, whose logarithm is normal with this standard deviation.
     pub(crate) fn factor(&mut self, deviation: f64) -> f64 {
-        exp(deviation * self.normal())
+        (deviation * self.normal()).exp()
     }
 }
 

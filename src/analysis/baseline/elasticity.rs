@@ -2,8 +2,6 @@
 
 use std::collections::VecDeque;
 
-use libm::log;
-
 use super::{INTERVALS_PER_UPDATE, size_class};
 use crate::analysis::load::{IoDirection, LoadSample};
 use crate::analysis::stats::{IoTotals, NORMAL_MAD, median};
@@ -60,7 +58,7 @@ impl Elasticity {
         if self.points.len() == MAX_POINTS {
             self.points.pop_front();
         }
-        let arrivals = log(arrived / load.seconds);
+        let arrivals = (arrived / load.seconds).ln();
         self.points.push_back(Point {
             arrivals,
             parts: [load.reads, load.writes],
@@ -99,7 +97,7 @@ impl Elasticity {
                 .kinds()
                 .filter_map(|(kind, part)| Some(part.ios * mean_ms(kind)?))
                 .sum();
-            log(point.parts.iter().map(|part| part.ms).sum::<f64>() / usual_ms)
+            (point.parts.iter().map(|part| part.ms).sum::<f64>() / usual_ms).ln()
         };
         let all: Vec<(f64, f64)> = self
             .points

@@ -9,12 +9,10 @@ mod since_boot;
 use std::collections::BTreeMap;
 use std::f64::consts::SQRT_2;
 
-use libm::{exp2, ilogb};
-
 use super::load::{IoDirection, LoadSample, RateUnit};
 use super::saved_baselines::UnloadedLatency;
 use super::settings::{BaselineSource, Settings};
-use super::stats::IoTotals;
+use super::stats::{IoTotals, floor_log2};
 use super::thresholds::{
     MAX_DISK_MS, MAX_FLASH_MS, MAX_HARD_DISK_MS, MAX_NETWORK_MS, MAX_NVME_MS, MAX_UNBEATEN_RATIO,
     MAX_UNLOADED_QUEUE, MIN_FLASH_KIB_PER_MS, MIN_HARD_DISK_KIB_PER_MS, MIN_NETWORK_KIB_PER_MS,
@@ -280,7 +278,7 @@ impl Baseline {
             .by_rate
             .is_some_and(|lo| await_ms <= MIN_QUEUEING_SATURATION * lo.ms);
         Some(UnloadedLatency {
-            size_kib: Some(exp2(f64::from(class))),
+            size_kib: Some(f64::from(class).exp2()),
             await_ms,
             queue: Some(queue),
             is_upper_bound: queue > MAX_UNLOADED_QUEUE && !is_near,
@@ -473,7 +471,7 @@ fn max_unloaded_ms(class: Option<DeviceClass>, size_kib: f64) -> f64 {
 
 /// The class of a size: the nearest power of two in KiB.
 fn size_class(size_kib: f64) -> i32 {
-    ilogb(SQRT_2 * size_kib.max(MIN_SIZE_CLASS_KIB))
+    floor_log2(SQRT_2 * size_kib.max(MIN_SIZE_CLASS_KIB))
 }
 
 #[cfg(test)]

@@ -1,9 +1,7 @@
 //! The loads that were seen of one kind of request, by rate and latency: they narrow the range in which the unloaded
 //! latency lies.
 
-use libm::{exp, ilogb};
-
-use crate::analysis::stats::IoTotals;
+use crate::analysis::stats::{IoTotals, floor_log2};
 use crate::analysis::thresholds::{
     ABOUT_TWICE, CHANCE_SIGMAS, MAX_PROVEN_RATE_RATIO, MAX_UNBEATEN_RATIO, MAX_UNLOADED_QUEUE,
     MIN_CHORD_RATE_RATIO, MIN_CHORD_SHARE, MIN_CONTINUOUS_BUSY_FRACTION, MIN_LATENCY_REQUESTS,
@@ -66,7 +64,7 @@ impl SeenLoad {
     /// Returns whether requests were in flight for as much of the time as at a queue that is as long all the time, or
     /// nearly. In bursts with idle time in between, the queue is longer than on average.
     fn is_continuous(&self) -> bool {
-        let expected_s = (1.0 - exp(-self.queue())) * self.seconds;
+        let expected_s = (1.0 - (-self.queue()).exp()) * self.seconds;
         self.busy_s
             .is_some_and(|busy_s| busy_s >= MIN_CONTINUOUS_BUSY_FRACTION * expected_s)
     }
@@ -168,7 +166,7 @@ impl SeenLoads {
     /// Adds an interval. Returns whether its rate and latency have just been seen often enough to be known.
     pub(super) fn observe(&mut self, load: &SeenLoad) -> bool {
         self.count += 1;
-        let halves = |value: f64| ilogb(value * value);
+        let halves = |value: f64| floor_log2(value * value);
         let class = (halves(load.rate()), halves(load.await_ms()));
         if let Some(group) = self.groups.iter_mut().find(|group| group.class == class) {
             let was_known = group.is_known();

@@ -1,7 +1,5 @@
 //! Dispersion of a rate against chance, which distinguishes a cap from busy servers.
 
-use libm::{exp, log};
-
 use crate::analysis::load::{IoDirection, LoadSample, RateUnit};
 use crate::analysis::stats::{NORMAL_MAD, weighted_median};
 use crate::analysis::thresholds::{
@@ -54,11 +52,11 @@ pub(super) fn dispersion(
         if slack >= 0.0 {
             // The standard error of the logarithm of a variance is sqrt(2 / n).
             let error = 2.0 * (slack / deviations.count()).sqrt();
-            upper = upper.max(exp(fit.log_variance + error));
+            upper = upper.max((fit.log_variance + error).exp());
         }
     }
     let of_variance = |variance: f64| (variance / deviations.requests).sqrt();
-    let with_errors = of_variance(exp(deviations.fit(f64::INFINITY).log_variance));
+    let with_errors = of_variance(deviations.fit(f64::INFINITY).log_variance.exp());
     let min_upper = if with_errors < MAX_SAMPLING_DISPERSION {
         0.0
     } else {
@@ -149,15 +147,15 @@ impl Deviations {
                     squares += error * error * of_variance;
                     product *= variance;
                 }
-                logs += log(product);
+                logs += product.ln();
             }
         }
         // The mean rate is estimated from the same numbers, hence one less; they cannot be more exact than floating
         // point.
         let scale = (squares / (self.count() - 1.0)).max(f64::EPSILON);
         Fit {
-            log_likelihood: -0.5 * (self.count() * log(scale) + logs),
-            log_variance: log(completions * scale),
+            log_likelihood: -0.5 * (self.count() * scale.ln() + logs),
+            log_variance: (completions * scale).ln(),
         }
     }
 }

@@ -1,7 +1,5 @@
 //! A plateau: a time in which a rate stayed constant.
 
-use libm::log;
-
 use super::cloud_limits::{CloudLimit, limits_within};
 use super::rate::{RateKind, median_rates};
 use super::steady_rate::SteadyRate;
@@ -64,7 +62,7 @@ impl Plateau {
 
     pub(super) fn from_steady_rate(steady: &SteadyRate, kind: RateKind) -> Option<Self> {
         let await_ms_near = |queue: f64| {
-            let distance = |load: &LoadSample| log(kind.queue(load) / queue).abs();
+            let distance = |load: &LoadSample| (kind.queue(load) / queue).ln().abs();
             let nearest = steady
                 .loads
                 .iter()

@@ -1,6 +1,5 @@
 //! The levels of concurrency of a device.
 
-use libm::log2;
 use serde::Serialize;
 
 use super::history::those_or_all;
@@ -177,7 +176,7 @@ pub(crate) fn group_by_queue(loads: &[&LoadSample], direction: IoDirection) -> V
     let octaves: Vec<(f64, f64)> = queues
         .iter()
         .filter(|queue| nearest(&held, queue.length).is_none())
-        .map(|queue| (log2(queue.length), queue.intervals))
+        .map(|queue| (queue.length.log2(), queue.intervals))
         .collect();
     let bound = quietest_bound(&octaves);
     let groups: Vec<(Option<usize>, i64, usize)> = queues
@@ -186,7 +185,7 @@ pub(crate) fn group_by_queue(loads: &[&LoadSample], direction: IoDirection) -> V
             Some(held) => (Some(held), 0, queue.index),
             None => (
                 None,
-                (log2(queue.length) - bound).floor() as i64,
+                (queue.length.log2() - bound).floor() as i64,
                 queue.index,
             ),
         })

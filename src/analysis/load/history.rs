@@ -1,7 +1,5 @@
 //! The loads of a device over any length of time in bounded memory.
 
-use libm::log2;
-
 use super::sample::{IoDirection, LoadSample, RateUnit};
 use crate::analysis::thresholds::{MOST_FRACTION, SAME_LOAD_TOLERANCE};
 
@@ -86,14 +84,14 @@ fn rate_and_queue_class(load: &LoadSample) -> LoadClass {
     let (queue, _, is_steady) = queue_class(load);
     (
         queue,
-        (log2(rate.max(1e-3)) * 8.0).round() as i32,
+        (rate.max(1e-3).log2() * 8.0).round() as i32,
         is_steady,
     )
 }
 
 fn queue_class(load: &LoadSample) -> LoadClass {
     (
-        (log2(load.queue(IoDirection::Both).max(1e-3)) * 2.0).round() as i32,
+        (load.queue(IoDirection::Both).max(1e-3).log2() * 2.0).round() as i32,
         0,
         load.is_steady,
     )

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use libm::ilogb;
 use serde::Serialize;
 
+use super::floor_log2;
 use super::histogram::{Distribution, Histogram};
 use crate::analysis::thresholds::{
     MAX_COARSE_TIME_MS, MAX_RANDOM_KIB, MAX_RANDOM_MERGED_PCT, MAX_TRICKLE_FRACTION,
@@ -178,7 +178,7 @@ struct BusyIntervals(BTreeMap<i32, Completed>);
 impl BusyIntervals {
     fn observe(&mut self, totals: &Completed) {
         if totals.ios > 0 && totals.ns > 0 {
-            let sum = self.0.entry(ilogb(rate(totals))).or_default();
+            let sum = self.0.entry(floor_log2(rate(totals))).or_default();
             *sum = sum.followed_by(totals);
         }
     }

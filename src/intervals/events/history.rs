@@ -193,7 +193,7 @@ impl DeviceHistory {
         } else {
             let (requests, before_ms) = (requests?, before_ms?);
             let now_ms = latest.await_ms(requests)?;
-            let threshold_ms = libm::sqrt(before_ms * now_ms).max(MIN_RISE * before_ms);
+            let threshold_ms = (before_ms * now_ms).sqrt().max(MIN_RISE * before_ms);
             let is_risen = |one: &&Figures| {
                 one.await_ms(requests)
                     .is_some_and(|await_ms| await_ms >= threshold_ms)

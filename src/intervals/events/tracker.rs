@@ -1,9 +1,7 @@
 //! The events of all devices, and the incidents that they belong to; disks that disappeared; how much has a verdict.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-
-use foldhash::{HashMap, HashMapExt};
 
 use super::event::{Event, TOLERANCE_S, complete};
 use super::history::DeviceHistory;

@@ -744,7 +744,7 @@ mod scale_tests {
     fn every_positive_range_has_at_least_two_ticks() {
         for exponent in -6..7 {
             for factor in [1.0, 1.7, 3.3, 9.9] {
-                let value = factor * libm::pow(10.0, f64::from(exponent));
+                let value = factor * 10.0_f64.powf(f64::from(exponent));
                 for scale in [
                     Scale::linear(value),
                     Scale::log(value, value * 1.5),

@@ -2,8 +2,6 @@
 //! and the means of the levels), the heat map (requests by time and by latency), and the stack that it is part of as a
 //! picture: a box for each device with its queue and latency, and a mark where requests wait.
 
-use libm::log10;
-
 use super::chart::{
     Area, Chart, HEIGHT, Line, MAX_LOG_TICKS, MAX_TICK_INTERVALS, Panel, Path, TimeAxis, Unit,
     WIDTH, push_areas, push_chart,
@@ -579,7 +577,7 @@ fn columns(counts: &[LatencyCounts], timeline: &Timeline) -> Vec<(TimeSpan, Late
 /// The shade of a number of requests, on a logarithmic scale over the upper four decades.
 fn shade(count: f64, max_count: f64) -> usize {
     const DECADES: f64 = 4.0;
-    let position = 1.0 - log10(max_count / count.max(1e-9)) / DECADES;
+    let position = 1.0 - (max_count / count.max(1e-9)).log10() / DECADES;
     ((position * SHADES as f64).floor().max(0.0) as usize).min(SHADES - 1)
 }
 

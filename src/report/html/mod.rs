@@ -440,7 +440,7 @@ fn significant(value: f64, digits: usize) -> String {
     if value == 0.0 || !value.is_finite() {
         return "0".to_owned();
     }
-    let exponent = libm::log10(value.abs()).floor() as i32;
+    let exponent = value.abs().log10().floor() as i32;
     let decimals = digits as i32 - 1 - exponent;
     match decimals {
         ..=0 => format!("{value:.0}"),
@@ -613,7 +613,7 @@ mod data_tests {
             ]
         );
         for exponent in -9..9 {
-            let value = 1.234_567 * libm::pow(10.0, f64::from(exponent));
+            let value = 1.234_567 * 10.0_f64.powf(f64::from(exponent));
             let read: f64 = significant(value, 5).parse().unwrap();
             assert!((read / value - 1.0).abs() < 6e-5, "{value}");
         }

@@ -1,7 +1,5 @@
 //! Sparklines: a row of characters for values over time.
 
-use libm::log;
-
 /// The characters from low to high.
 pub(crate) const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// The characters if only ASCII can be shown.
@@ -20,13 +18,13 @@ pub(crate) enum Point {
 pub(crate) fn sparkline(points: &[Point], (low, high): (f64, f64), is_unicode: bool) -> String {
     let characters = if is_unicode { BLOCKS } else { ASCII };
     let top = characters.len() - 1;
-    let span = log(high / low);
+    let span = (high / low).ln();
     let draw = |point: &Point| match *point {
         Point::Gap => '~',
         Point::Nothing => ' ',
         Point::Value(value) if value.is_infinite() => '!',
         Point::Value(value) => {
-            let level = log((value / low).max(1.0)) / span * top as f64;
+            let level = (value / low).max(1.0).ln() / span * top as f64;
             characters[(level.round() as usize).min(top)]
         }
     };

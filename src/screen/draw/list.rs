@@ -450,6 +450,6 @@ fn bar(point: &Point) -> char {
         return ' ';
     };
     let (low, high) = LATENCIES_MS;
-    let height = libm::log10(latency.max(low) / low) / libm::log10(high / low);
+    let height = (latency.max(low) / low).log10() / (high / low).log10();
     BLOCKS[((height * 8.0) as usize).min(7)]
 }

@@ -2,8 +2,6 @@
 
 use std::collections::VecDeque;
 
-use libm::{exp, log};
-
 use super::request::{Nanos, OPERATIONS, Operation, Request, nanos};
 use crate::random::Random;
 
@@ -28,7 +26,7 @@ impl Spread {
         match self {
             Self::Exponential => random.exponential(),
             Self::Even(deviation) => (1.0 + deviation * random.normal()).max(0.1),
-            Self::Lognormal(sigma) => exp(sigma * random.normal() - sigma * sigma / 2.0),
+            Self::Lognormal(sigma) => (sigma * random.normal() - sigma * sigma / 2.0).exp(),
             Self::HeavyTail { share, times } => {
                 let factor = if random.chance(share) { times } else { 1.0 };
                 factor / (1.0 + share * (times - 1.0)) * random.between(0.8, 1.2)
@@ -244,7 +242,7 @@ impl RunningStation {
         // A disk that chooses among more requests finds a nearer one.
         let is_disk = self.station.sequential_s.is_some() && !continues;
         let choice = if is_disk {
-            1.0 / (1.0 + 0.15 * log(1.0 + self.line.len() as f64))
+            1.0 / (1.0 + 0.15 * (1.0 + self.line.len() as f64).ln())
         } else {
             1.0
         };
