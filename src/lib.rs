@@ -26,7 +26,7 @@
 //!
 //! # Module order
 //!
-//! A module imports only modules to its left; `tests/repository/layering.rs` checks it: [`exit`], [`os_error`], [`memory_lock`], [`sanitize`], [`units`], `two_threads`, [`time_range`], [`schedule`], [`compression`],
+//! A module imports only modules to its left; `tests/repository/layering.rs` checks it: [`exit`], [`os_error`], [`memory_lock`], [`sanitize`], [`units`], [`time_range`], [`schedule`], [`compression`],
 //! [`signals`], [`terminal`], [`clock`], [`counters`], [`topology`], [`baselines`], [`attribution`], [`capture`],
 //! [`metrics`], [`analysis`], [`source`], [`intervals`], [`sink`], [`report`], [`console`], `screen`, [`iostat`],
 //! [`pt_diskstats`], [`commands`].
@@ -41,7 +41,6 @@
 //! - A name from outside (devices, files, hosts) reaches a terminal only through [`mod@sanitize`].
 //! - Only `commands::export` opens a socket, to listen if the user requests it.
 
-pub mod analysis;
 pub mod attribution;
 pub mod baselines;
 pub mod capture;
@@ -53,6 +52,7 @@ pub mod counters;
 pub mod exit;
 pub mod intervals;
 pub mod iostat;
+pub mod judge;
 pub mod memory_lock;
 pub mod metrics;
 pub mod os_error;
@@ -68,5 +68,4 @@ pub mod source;
 pub mod terminal;
 pub mod time_range;
 pub mod topology;
-mod two_threads;
 pub mod units;

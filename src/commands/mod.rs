@@ -6,6 +6,7 @@ mod devices;
 mod export;
 mod follow;
 mod help;
+mod hindsight;
 mod latency;
 mod options;
 mod record;

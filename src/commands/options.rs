@@ -13,10 +13,10 @@ use std::time::Duration;
 use anyhow::{Error, Result, anyhow};
 use clap::Args;
 
-use crate::analysis::{DeviceBaseline, Settings, StatedCap};
 use crate::console::RunContext;
 use crate::intervals;
 use crate::intervals::{BaselineOption, BaselineStore, DeviceSelection, Input, Stacked};
+use crate::judge::{DeviceBaseline, Settings, StatedCap};
 use crate::report::native::sort_keys;
 use crate::sanitize::sanitize;
 use crate::schedule::{Schedule, parse_interval};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::analysis::DeviceBaseline;
+use crate::judge::DeviceBaseline;
 use crate::source::ScanScope;
 use crate::time_range::TimeRange;
 use crate::topology::DeviceClass;

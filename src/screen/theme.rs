@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use ratatui_core::style::{Color, Modifier, Style};
 
-use crate::analysis::Verdict;
+use crate::judge::Verdict;
 use crate::report::layout::shows_utf8;
 use crate::report::native::Emphasis;
 
@@ -131,6 +131,7 @@ impl Theme {
             Some(Verdict::Capped) => self.style_of(PURPLE),
             Some(Verdict::Throttled) => self.style_of(PURPLE).add_modifier(Modifier::UNDERLINED),
             Some(Verdict::Stalled) => self.style_of(RED).add_modifier(Modifier::BOLD),
+            Some(Verdict::Busy) => Style::new(),
             Some(Verdict::Idle | Verdict::AccountingOff) | None => self.dim(),
         }
     }

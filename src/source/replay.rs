@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -34,6 +34,39 @@ pub struct Replay<'a> {
     has_ended: bool,
     /// The files that follow, the last one first.
     following: Vec<PathBuf>,
+}
+
+/// Where a file is that only this process has open: what came through a pipe, kept to be read twice.
+const KEPT_FILES: &str = "/proc/self/fd";
+
+/// Copies standard input to a temporary file without a name, until it ends or a signal is received. Returns the file, the path
+/// by which it can be read again, and the signal.
+///
+/// # Errors
+/// If it cannot be read, or the file cannot be written.
+pub fn keep_standard_input(clock: &dyn Clock) -> Result<(File, PathBuf, Option<u8>)> {
+    let (mut file, path) = create_kept_file()?;
+    let mut input = UntilSignal {
+        input: CaptureFile::open(Path::new("-"), None, clock)?.file,
+        position: None,
+        clock,
+    };
+    let copied = io::copy(&mut input, &mut file);
+    let signal = clock.signal();
+    if signal.is_none() {
+        copied.context("cannot keep standard input, to read it twice")?;
+    }
+    Ok((file, path, signal))
+}
+
+/// Creates a temporary file without a name. Returns it with the path by which this process can open it again.
+///
+/// # Errors
+/// If none can be created.
+pub fn create_kept_file() -> Result<(File, PathBuf)> {
+    let file = tempfile::tempfile().context("cannot create a temporary file")?;
+    let path = Path::new(KEPT_FILES).join(file.as_raw_fd().to_string());
+    Ok((file, path))
 }
 
 /// The size in bytes from which a file is parsed on a separate thread. Parsing a smaller one takes some milliseconds.
@@ -412,7 +445,12 @@ impl<'a> CaptureFile<'a> {
                 .context("cannot read standard input")?;
             (STANDARD_INPUT.to_owned(), File::from(input))
         } else {
-            let name = path.display().to_string();
+            let is_kept = path.starts_with(KEPT_FILES);
+            let name = if is_kept {
+                STANDARD_INPUT.to_owned()
+            } else {
+                path.display().to_string()
+            };
             let file = OpenOptions::new().read(true).open(path);
             (
                 name.clone(),

@@ -8,12 +8,12 @@ use super::chart::{
 };
 use super::tables::{PlacedIncident, push_band, push_cgroup_table, shades, tags};
 use super::{Group, Page, escape, list, name};
-use crate::analysis::{
+use crate::intervals::series::{Extent, LatencyCounts, Merge, TimeSpan, Timeline};
+use crate::intervals::{DEVICE_QUANTITIES, DeviceHistory, UsageHistory};
+use crate::judge::{
     CapacityReport, DeviceReport, DirectionReport, Layer, LayerLink, QueueByLayer, RateUnit,
     WaitLocation,
 };
-use crate::intervals::series::{Extent, LatencyCounts, Merge, TimeSpan, Timeline};
-use crate::intervals::{DEVICE_QUANTITIES, DeviceHistory, UsageHistory};
 use crate::report::analysis::{
     capacity_sentences, cause_sentences, link_text, verdict_sentence, worse_verdict,
 };

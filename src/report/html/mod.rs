@@ -15,10 +15,10 @@ use std::fmt::Write;
 use self::chart::{HEIGHT, TimeAxis};
 use self::device::Section;
 use self::tables::{PlacedIncident, place_incidents, push_headline};
-use crate::analysis::{DeviceReport, Verdict};
 use crate::capture::RecordingHeader;
 use crate::intervals::series::{Extent, TimeSpan, WorstVerdict};
 use crate::intervals::{History, UsageHistory};
+use crate::judge::{DeviceReport, Verdict};
 use crate::report::analysis::{
     AnalysisReport, departure_sentences, devices_worst_first, host_sentences,
     not_the_disk_sentences,

@@ -5,11 +5,11 @@ pub(in crate::report) mod value;
 
 pub(in crate::report) use self::value::time_text;
 use self::value::{Field, push_field, push_name, push_number};
-use crate::analysis::{BaselineSource, Verdict, hidden_io_wait_pct};
 use crate::intervals::{
     Cause, DeviceActivity, DeviceInterval, DeviceState, Incident, IntervalHeader, IntervalRows,
     KnownLimit,
 };
+use crate::judge::{BaselineSource, Verdict, hidden_io_wait_pct};
 use crate::metrics::{CpuPercentages, DataFlag};
 use crate::report::evidence::{evidence_sentences, health_text, nfs_wait_text};
 
@@ -371,10 +371,7 @@ const COLUMNS: &[Column] = &[
         |limit| Word(Some(limit.source)),
     ),
     column("limit_cgroup", "path of the cgroup that has it", |of| {
-        let limit = of
-            .device
-            .activity()
-            .and_then(|activity| activity.limit.as_ref());
+        let limit = of.device.activity().and_then(|activity| activity.limit());
         Text(limit.map(|limit| &*limit.cgroup))
     }),
     incident(

@@ -575,7 +575,7 @@ fn escape(words: &str) -> String {
 #[cfg(test)]
 mod mod_tests {
     use super::*;
-    use crate::analysis::Verdict;
+    use crate::judge::Verdict;
 
     fn pages() -> impl Iterator<Item = Page> {
         names().map(|name| {

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use super::Emphasis;
-use crate::analysis::Verdict;
 use crate::counters::Columns;
 use crate::intervals::{DeviceActivity, DeviceInterval, OngoingIncident};
+use crate::judge::Verdict;
 use crate::metrics::Completed;
 use crate::report::evidence::sign_of_begin;
 use crate::report::layout::number_format::{
@@ -330,7 +330,7 @@ pub(super) fn latency_figure(await_ms: f64, of: &Completed) -> Figure {
 /// Returns the verdict with the time since its incident began; without that if it is longer than `max_width`. A device
 /// below the one that suffers names that. `None` without a verdict.
 fn verdict_cell(activity: &DeviceActivity, max_width: usize) -> Option<Cow<'static, str>> {
-    let name = activity.assessment.verdict.map(Verdict::name);
+    let name = activity.shown_verdict.map(Verdict::name);
     let text = match &activity.incident {
         Some(ongoing) if ongoing.is_victim => format!("{} {}", name?, incident_time(ongoing)),
         Some(ongoing) => {
@@ -408,7 +408,6 @@ pub(crate) fn cell(title: &str, activity: &DeviceActivity, saturation_threshold:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::Assessment;
     use crate::intervals::Incident;
 
     #[test]
@@ -485,10 +484,7 @@ mod tests {
                 ..Incident::example()
             };
             let activity = DeviceActivity {
-                assessment: Assessment {
-                    verdict: Some(Verdict::Throttled),
-                    ..Assessment::default()
-                },
+                shown_verdict: Some(Verdict::Throttled),
                 incident: Some(OngoingIncident {
                     incident: incident.into(),
                     lasted_s,
@@ -509,10 +505,7 @@ mod tests {
         assert_eq!(cell(864_000.0, true, true)[0], "throttled 10d");
         assert_eq!(cell(12.0, true, false), ["see loop0", "see loop0"]);
         let healthy = DeviceActivity {
-            assessment: Assessment {
-                verdict: Some(Verdict::Ok),
-                ..Assessment::default()
-            },
+            shown_verdict: Some(Verdict::Ok),
             ..DeviceActivity::default()
         };
         assert_eq!(verdict_cell(&healthy, 14).as_deref(), Some("ok"));

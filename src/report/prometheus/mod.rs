@@ -17,12 +17,12 @@ use Columns::{Basic, Discards, Flushes, Partition};
 use Value::{Real, Whole};
 use jiff::Timestamp;
 
-use crate::analysis::RateUnit;
 use crate::counters::{Columns, Counters, FACTS, Fact, FactValue, Missing};
 use crate::intervals::{
     Buckets, Cause, DeviceSnapshot, Incident, KnownLimit, LATENCY_BOUNDS_MS, LimitedCgroup,
     MetricsSnapshot, QUEUE_BOUNDS, SaturationTotals,
 };
+use crate::judge::{RateUnit, Verdict};
 use crate::metrics::in_flight;
 use crate::sanitize::sanitize;
 use crate::units::SECTOR_BYTES;
@@ -543,11 +543,12 @@ const OWN_FAMILIES: &[Family] = &[
         .help("Time from start to completion, summed over all flushes."),
     device("blkstat_disk_verdict_seconds_total", |device, metrics| {
         for (verdict, seconds) in device.totals.verdicts.iter() {
+            let verdict = verdict.map_or("unknown", Verdict::name);
             metrics.push(&[("verdict", verdict)], Real(seconds));
         }
     })
     .help(
-        "Seconds with each verdict since the start of blkstat; 'unknown' without one. See 'blkstat help \
+        "Seconds with each verdict since the start of blkstat; 'unknown' without data. See 'blkstat help \
          verdicts'.",
     ),
     device("blkstat_disk_incident_begin_timestamp_seconds", |device, metrics| {
@@ -642,7 +643,7 @@ mod dashboard_tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::analysis::Verdict;
+    use crate::judge::Verdict;
     use crate::report::prometheus::FAMILIES;
 
     /// The columns of Grafana's grid.
