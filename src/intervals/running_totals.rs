@@ -461,8 +461,8 @@ mod tests {
     use super::*;
     use crate::attribution::{CgroupUse, DeviceUse, IoRates, LimitKind, LimitUse};
     use crate::intervals::DeviceState;
-    use crate::judge::Verdict;
     use crate::judge::Assessment;
+    use crate::judge::Verdict;
     use crate::metrics::Interval;
 
     #[test]

@@ -3,6 +3,16 @@
 use super::thresholds::{ON_TIME, QUARTER, SHARE, STALL_S};
 use super::verdict::Verdict;
 
+/// The verdicts on a time in which requests wait, the most severe first.
+const WAITING: [Verdict; 6] = [
+    Verdict::Stalled,
+    Verdict::Throttled,
+    Verdict::Capped,
+    Verdict::Saturated,
+    Verdict::Slow,
+    Verdict::Queueing,
+];
+
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct VerdictTimes {
     /// In the order of [`Verdict::ALL`]; then those without a verdict.
@@ -50,6 +60,15 @@ impl VerdictTimes {
         if work_s > 0.0 { seconds / work_s } else { 0.0 }
     }
 
+    /// The fraction of the seconds with work that have a verdict; for `queueing`, also those in trouble, in which requests wait
+    /// as well.
+    pub fn share_of_word(&self, verdict: Verdict) -> f64 {
+        match verdict {
+            Verdict::Queueing => self.share(&WAITING),
+            verdict => self.share(&[verdict]),
+        }
+    }
+
     /// The word for all of the time: the worst trouble that made up a tenth of the time with work; a stall always; `ok` where
     /// hardly anything is only `busy`. `None` without data.
     pub fn summary(&self) -> Option<Verdict> {
@@ -61,19 +80,12 @@ impl VerdictTimes {
         if self.of(Verdict::Stalled) >= ON_TIME * STALL_S {
             return Some(Verdict::Stalled);
         }
-        let trouble = [
-            Verdict::Throttled,
-            Verdict::Capped,
-            Verdict::Saturated,
-            Verdict::Slow,
-        ];
-        for verdict in trouble {
-            if self.share(&[verdict]) >= SHARE {
+        for verdict in WAITING {
+            if verdict.is_trouble() && self.share(&[verdict]) >= SHARE {
                 return Some(verdict);
             }
         }
-        let waiting = [trouble.as_slice(), &[Verdict::Queueing, Verdict::Stalled]].concat();
-        Some(if self.share(&waiting) >= SHARE {
+        Some(if self.share(&WAITING) >= SHARE {
             Verdict::Queueing
         } else if self.share(&[Verdict::Busy]) < QUARTER {
             Verdict::Ok

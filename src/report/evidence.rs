@@ -315,7 +315,7 @@ fn verdict_text(report: &DeviceReport) -> String {
             "has no verdict: no interval to analyze".to_owned()
         };
     };
-    let share = percent_of(report.times.share(&[verdict]));
+    let share = percent_of(report.times.share_of_word(verdict));
     let worst = report
         .worst
         .as_ref()

@@ -99,6 +99,11 @@ impl Event {
         }
     }
 
+    /// Returns whether it is a stall, which no other verdict is part of.
+    pub(super) fn is_stall(&self) -> bool {
+        self.verdict == Verdict::Stalled
+    }
+
     pub(super) fn duration_s(&self) -> f64 {
         self.end.run_s - self.begin.run_s
     }

@@ -25,6 +25,8 @@ const MAX_WAITING: usize = 8;
 struct Tracked {
     incident: Arc<Incident>,
     devices: Vec<Arc<DeviceNames>>,
+    /// True for a stall, which is an incident of its own.
+    is_stall: bool,
     /// Latency, rate and queue of the victim in its steps in trouble, while it goes on.
     steps: Option<Box<[Histogram; 3]>>,
     /// The harm in these steps, once they are over.
@@ -161,7 +163,9 @@ impl IncidentTracker {
         let names = &trouble.events.names;
         let below = all_below(&names.device, topology);
         let is_linked = |one: &Tracked| {
-            one.is_linked(names, &below, topology) && !one.has_other_fact(trouble.event)
+            one.is_linked(names, &below, topology)
+                && one.is_stall == trouble.event.is_stall()
+                && !one.has_other_fact(trouble.event)
         };
         let Some(at) = self.open.iter().position(is_linked) else {
             self.count += 1;
@@ -211,6 +215,7 @@ impl Tracked {
                 ..incident
             }),
             devices,
+            is_stall: trouble.event.is_stall(),
             steps: None,
             harm: Harm::default(),
         }

@@ -331,7 +331,8 @@ pub(super) fn latency_figure(await_ms: f64, of: &Completed) -> Figure {
 /// below the one that suffers names that. `None` without a verdict.
 fn verdict_cell(activity: &DeviceActivity, max_width: usize) -> Option<Cow<'static, str>> {
     let name = activity.shown_verdict.map(Verdict::name);
-    let text = match &activity.incident {
+    let is_trouble = activity.shown_verdict.is_some_and(Verdict::is_trouble);
+    let text = match activity.incident.as_ref().filter(|_| is_trouble) {
         Some(ongoing) if ongoing.is_victim => format!("{} {}", name?, incident_time(ongoing)),
         Some(ongoing) => {
             let see = format!("see {}", sanitize(&ongoing.incident.victim.label));

@@ -239,7 +239,8 @@ impl TableWriter {
     /// Appends what is known of the incident of a device that suffers from it: on one line, and on several if the
     /// latency that made the verdict would be nowhere else, because the columns of flushes are hidden.
     fn push_incident(&mut self, line: &DeviceInterval, out: &mut Vec<u8>) {
-        let Some(ongoing) = line.incident().filter(|ongoing| ongoing.is_victim) else {
+        let is_trouble = line.shown_verdict().is_some_and(Verdict::is_trouble);
+        let Some(ongoing) = line.incident().filter(|one| one.is_victim && is_trouble) else {
             return;
         };
         let parts = incident_parts(
