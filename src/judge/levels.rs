@@ -15,8 +15,8 @@ use crate::metrics::{Completed, Interval};
 pub const MAX_RATE_TOLERANCE: f64 = 0.05;
 /// Growth of the queue to about twice as much, less some scatter.
 const ABOUT_TWICE: f64 = 1.9;
-/// Queues are told apart by the eighth of a power of two.
-const BINS_PER_OCTAVE: f64 = 8.0;
+/// Queues are told apart by the sixteenth of a power of two: 4%.
+const BINS_PER_OCTAVE: f64 = 16.0;
 /// The shortest queue that is told from shorter ones: nobody waits for it.
 const MIN_QUEUE: f64 = 0.1;
 /// Fewest intervals of a level: fewer are a transition, or chance.
@@ -44,8 +44,8 @@ pub struct ConcurrencyLevel {
 struct Level {
     requests: Completed,
     intervals: u64,
-    /// Intervals in which the device was at its limit.
-    limited: u64,
+    /// Intervals in which requests waited for each other.
+    waiting: u64,
     compared_ms: f64,
     unloaded_ms: f64,
 }
@@ -55,7 +55,7 @@ impl Level {
         Self {
             requests: self.requests.followed_by(&other.requests),
             intervals: self.intervals + other.intervals,
-            limited: self.limited + other.limited,
+            waiting: self.waiting + other.waiting,
             compared_ms: self.compared_ms + other.compared_ms,
             unloaded_ms: self.unloaded_ms + other.unloaded_ms,
         }
@@ -101,10 +101,7 @@ impl Levels {
         let mut now = Level {
             requests: *requests,
             intervals: 1,
-            limited: u64::from(matches!(
-                verdict,
-                Some(Verdict::Saturated | Verdict::Capped)
-            )),
+            waiting: u64::from(verdict >= Some(Verdict::Queueing)),
             ..Level::default()
         };
         if let Some(saturation) = saturation.filter(|saturation| *saturation > 0.0) {
@@ -161,10 +158,10 @@ impl Levels {
             return Some(capacity);
         };
         let at_maximum = &loaded[first..];
-        let limited: u64 = at_maximum.iter().map(|level| level.limited).sum();
+        let waiting: u64 = at_maximum.iter().map(|level| level.waiting).sum();
         let all: u64 = at_maximum.iter().map(|level| level.intervals).sum();
         // A rate that stays the same may be the one at which requests arrive.
-        let is_limited = limited as f64 >= HALF * all as f64;
+        let is_limited = waiting as f64 >= HALF * all as f64;
         if !is_limited || at_maximum[0].queue() < CAP_QUEUE {
             capacity.is_offered_rate = true;
             return Some(capacity);
