@@ -167,9 +167,9 @@ pub(super) static COLUMNS: [Column; 27] = [
          most 100%; its sort key is util_ub",
     ),
     device("r_sat", 85, |a| a.assessment.read_saturation, Saturation).meaning(
-        "read saturation: latency as a multiple of the latency of the unloaded device for requests of \
-         that size; if that is not known, of the mean latency since boot; in an interval of several \
-         samples, only if one of them is known for 90% of the reads",
+        "read saturation: latency as a multiple of the highest latency that the unloaded device may have \
+         for requests of that size; in an interval of several samples, only if it is known for 90% of \
+         the reads",
     ),
     device("w_sat", 85, |a| a.assessment.write_saturation, Saturation)
         .meaning("write saturation, defined like read saturation"),
