@@ -143,9 +143,6 @@ pub struct DirectionReport {
     pub pattern: Pattern,
     /// Unloaded latency for the median size in milliseconds, at most.
     pub baseline_await_ms: Option<f64>,
-    /// The unloaded device may be faster than `baseline_await_ms`, so that `saturation` is a lower bound.
-    #[serde(rename = "baseline_upper_bound")]
-    pub baseline_is_upper_bound: bool,
     /// Latency as a multiple of the unloaded latency for similar sizes.
     pub saturation: Distribution,
 }

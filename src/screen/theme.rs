@@ -35,6 +35,8 @@ pub(crate) struct Theme {
 type Hue = (u8, u8, Color);
 
 const GREEN: Hue = (72, 29, Color::Green);
+/// Calm: neither good nor bad.
+const TEAL: Hue = (152, 66, Color::Cyan);
 const YELLOW: Hue = (179, 100, Color::Yellow);
 const ORANGE: Hue = (208, 130, Color::LightRed);
 const PURPLE: Hue = (140, 97, Color::Magenta);
@@ -125,13 +127,13 @@ impl Theme {
     pub(crate) fn verdict(self, verdict: Option<Verdict>) -> Style {
         match verdict {
             Some(Verdict::Ok) => self.style_of(GREEN),
+            Some(Verdict::Busy) => self.style_of(TEAL),
             Some(Verdict::Queueing) => self.style_of(YELLOW),
             Some(Verdict::Slow) => self.style_of(BLUE),
             Some(Verdict::Saturated) => self.style_of(ORANGE),
             Some(Verdict::Capped) => self.style_of(PURPLE),
             Some(Verdict::Throttled) => self.style_of(PURPLE).add_modifier(Modifier::UNDERLINED),
             Some(Verdict::Stalled) => self.style_of(RED).add_modifier(Modifier::BOLD),
-            Some(Verdict::Busy) => Style::new(),
             Some(Verdict::Idle | Verdict::AccountingOff) | None => self.dim(),
         }
     }
