@@ -551,21 +551,27 @@ impl HostJudge {
     }
 }
 
-/// Makes a device below one that holds requests `ok`, unless it is in trouble itself.
+/// Makes a device below one that holds requests `ok`, unless requests do not complete there, or it is slow beside its peers. What
+/// the device above lets through looks like its own limit.
 fn clear_below(assessment: &mut Assessment, above: &str) {
-    if matches!(
-        assessment.verdict,
-        Some(Verdict::Ok | Verdict::Busy | Verdict::Queueing)
-    ) {
-        for evidence in &mut assessment.evidence {
-            if let Evidence::Latency { verdict, doubt, .. } = evidence {
-                *verdict = Verdict::Ok;
-                *doubt = None;
-            }
-        }
-        let above = above.to_owned();
-        assessment.conclude(Verdict::Ok, Evidence::WaitingAbove { above });
+    let may_be_its_own = assessment.verdict < Some(Verdict::Ok)
+        || assessment.verdict == Some(Verdict::AccountingOff)
+        || assessment.verdict >= Some(Verdict::Throttled)
+        || assessment.slow_beside_peers().is_some();
+    if may_be_its_own {
+        return;
     }
+    assessment
+        .evidence
+        .retain(|one| matches!(one, Evidence::Latency { .. } | Evidence::Health(_)));
+    for evidence in &mut assessment.evidence {
+        if let Evidence::Latency { verdict, doubt, .. } = evidence {
+            *verdict = Verdict::Ok;
+            *doubt = None;
+        }
+    }
+    let above = above.to_owned();
+    assessment.conclude(Verdict::Ok, Evidence::WaitingAbove { above });
 }
 
 fn is_stacked(node: &Node) -> bool {
