@@ -87,7 +87,7 @@ impl DeviceRecord {
     }
 }
 
-/// The word that a screen shows, which does not flicker: a new one when it was said twice in a row. A stall and the first word
+/// The word that a screen shows, which does not flicker: a new one when it was said twice in a row. A stall, its end and the first word
 /// are shown at once, and so is every word of an interval of five seconds or longer.
 #[derive(Clone, Copy, Debug, Default)]
 struct ShownWord {
@@ -100,7 +100,8 @@ impl ShownWord {
         const LONG_S: f64 = 5.0;
         let is_certain =
             verdict == self.said || verdict == Some(Verdict::Stalled) || seconds >= LONG_S;
-        if is_certain || self.shown <= Some(Verdict::Idle) {
+        let is_over = self.shown == Some(Verdict::Stalled);
+        if is_certain || is_over || self.shown <= Some(Verdict::Idle) {
             self.shown = verdict;
         }
         self.said = verdict;
@@ -390,7 +391,7 @@ mod tests {
             verdicts.iter().copied().map(Some).collect()
         };
         let said = [Ok, Saturated, Ok, Busy, Busy, Stalled, Ok, Ok];
-        let expected = [Ok, Ok, Ok, Ok, Busy, Stalled, Stalled, Ok];
+        let expected = [Ok, Ok, Ok, Ok, Busy, Stalled, Ok, Ok];
         assert_eq!(shown(1.0, &said), some(&expected));
         assert_eq!(shown(10.0, &said), some(&said));
         // The first word with work is shown at once.

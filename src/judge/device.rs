@@ -1,10 +1,12 @@
 //! The judge of one device: a step in, its word with the evidence out. What other devices, limits of cgroups and the kernel
 //! show comes on top of it, in `host`.
 
+use std::collections::VecDeque;
+
 use super::hung::HungRequests;
 use super::limit::Limit;
 use super::load::{IoDirection, Load};
-use super::range::{Range, SinceBoot, size_class, upper_median};
+use super::range::{Range, SinceBoot, size_class};
 use super::settings::{BaselineSource, Settings};
 use super::thresholds::{
     ClassLimits, FEW, HALF, HOLD, LESS, MATTERS_MS, MORE, ON_TIME, QUEUE, RANK, RING, SHARE,
@@ -87,7 +89,7 @@ struct Finding {
 #[derive(Clone, Debug, Default)]
 struct Recent {
     /// Of reads and of writes, [`RING`] at most.
-    done: [Vec<Done>; 2],
+    done: [VecDeque<Done>; 2],
     last: Option<Verdict>,
     queue: Option<f64>,
     /// Seconds for which requests have been in flight without any completing.
@@ -356,24 +358,27 @@ impl DeviceJudge {
     /// Returns whether the device does fewer requests and fewer KiB than when requests of this size were at most half as
     /// slow. A queue does not lower the work done: then the device is slower, or the load is another.
     fn does_less(&mut self, kind: usize, load: &Load, size: i32, ms: f64) -> bool {
-        let faster: Vec<Done> = self.recent.done[kind]
-            .iter()
-            .filter(|one| one.size == size && one.ms <= HALF * ms)
-            .copied()
-            .collect();
         let now = Done {
             size,
             ms,
             rate: load.rate(),
             kib_rate: load.kib_rate(),
         };
-        if self.recent.done[kind].len() == RING {
-            self.recent.done[kind].remove(0);
+        let (mut faster, mut with_more_requests, mut with_more_kib) = (0, 0, 0);
+        for one in &self.recent.done[kind] {
+            if one.size == size && one.ms <= HALF * ms {
+                faster += 1;
+                with_more_requests += usize::from(now.rate < LESS * one.rate);
+                with_more_kib += usize::from(now.kib_rate < LESS * one.kib_rate);
+            }
         }
-        self.recent.done[kind].push(now);
-        faster.len() >= RANK
-            && now.rate < LESS * upper_median(faster.iter().map(|one| one.rate))
-            && now.kib_rate < LESS * upper_median(faster.iter().map(|one| one.kib_rate))
+        if self.recent.done[kind].len() == RING {
+            self.recent.done[kind].pop_front();
+        }
+        self.recent.done[kind].push_back(now);
+        // Less than the median, which is the higher of two values in the middle.
+        let most = faster - faster / 2;
+        faster >= RANK && with_more_requests >= most && with_more_kib >= most
     }
 
     /// The word for flushes, which have no size, and which the kernel merges: slow or not, nothing else. Where other requests

@@ -131,8 +131,14 @@ impl Levels {
         merged
     }
 
+    /// The levels that were held, the lowest first; all if none was.
     pub(super) fn finish(&self) -> Vec<ConcurrencyLevel> {
-        self.merged().iter().map(Level::finish).collect()
+        let mut levels = self.merged();
+        let is_held = |level: &Level| level.intervals >= MIN_LEVEL_INTERVALS;
+        if levels.iter().any(is_held) {
+            levels.retain(is_held);
+        }
+        levels.iter().map(Level::finish).collect()
     }
 
     /// The capacity that the levels show; `None` without any.

@@ -158,7 +158,7 @@ impl Step {
 pub(super) struct Limit {
     device: KnownDevice,
     stated: StatedCap,
-    /// In the order of time, [`RING`] at most.
+    /// In the order of time, [`RING`] of them and up to as many older ones, which are dropped all at once.
     latest: Vec<Step>,
     /// The limit on each of [`RATES`] that was found; `None` without one.
     known: [Option<Plateau>; RATES.len()],
@@ -181,8 +181,8 @@ impl Limit {
     /// Takes a step, in which reads and writes took `over` times the highest unloaded latency. Returns the limit that holds
     /// the device; `None` if none is seen.
     pub(super) fn observe(&mut self, load: &Load, over: [f64; 2]) -> Option<Plateau> {
-        if self.latest.len() == RING {
-            self.latest.remove(0);
+        if self.latest.len() == 2 * RING {
+            self.latest.drain(..=RING);
         }
         let now = Step { load: *load, over };
         self.latest.push(now);
@@ -222,8 +222,9 @@ impl Limit {
     /// The latest steps in a row that are near a rate, and in which requests wait.
     fn run(&self, kind: (IoDirection, RateUnit), rate: f64) -> &[Step] {
         let is_off = |step: &Step| !step.waits() || (step.rate(kind) / rate - 1.0).abs() > CAP_STEP;
-        let begin = self.latest.iter().rposition(is_off).map_or(0, |at| at + 1);
-        &self.latest[begin..]
+        let latest = &self.latest[self.latest.len().saturating_sub(RING)..];
+        let begin = latest.iter().rposition(is_off).map_or(0, |at| at + 1);
+        &latest[begin..]
     }
 
     /// Returns whether a rate is at the cap that the user states.

@@ -266,41 +266,46 @@ impl Range {
 
     /// The same from natural scatter: latency that does not follow the rate is the device's own.
     fn prove_by_regression(&mut self, size: i32, rate: f64, at_s: f64) {
-        let near: Vec<&Point> = self
-            .points
-            .iter()
-            .filter(|one| one.class == size && rate / 4.0 <= one.rate && one.rate <= 4.0 * rate)
-            .collect();
-        if near.len() < SAMPLES {
+        let is_near =
+            |one: &&Point| one.class == size && rate / 4.0 <= one.rate && one.rate <= 4.0 * rate;
+        let (mut count, mut mean_rate, mut mean_ms) = (0.0, 0.0, 0.0);
+        for one in self.points.iter().filter(is_near) {
+            count += 1.0;
+            mean_rate += one.rate;
+            mean_ms += one.ms;
+        }
+        if count < SAMPLES as f64 {
             return;
         }
-        let count = near.len() as f64;
-        let mean_rate = near.iter().map(|one| one.rate).sum::<f64>() / count;
-        let mean_ms = near.iter().map(|one| one.ms).sum::<f64>() / count;
-        let spread: f64 = near.iter().map(|one| (one.rate - mean_rate).powi(2)).sum();
+        mean_rate /= count;
+        mean_ms /= count;
+        let (mut spread, mut products) = (0.0, 0.0);
+        for one in self.points.iter().filter(is_near) {
+            spread += (one.rate - mean_rate).powi(2);
+            products += (one.rate - mean_rate) * (one.ms - mean_ms);
+        }
         if spread <= 0.0 {
             return;
         }
-        let products: f64 = near
-            .iter()
-            .map(|one| (one.rate - mean_rate) * (one.ms - mean_ms))
-            .sum();
         let slope = products / spread;
-        let left: Vec<f64> = near
-            .iter()
-            .map(|one| one.ms - mean_ms - slope * (one.rate - mean_rate))
-            .collect();
-        let variance = left.iter().map(|one| one * one).sum::<f64>() / (count - 2.0);
-        let in_turn: f64 = left.windows(2).map(|pair| pair[0] * pair[1]).sum();
+        let (mut squares, mut in_turn, mut before) = (0.0, 0.0, 0.0);
+        for one in self.points.iter().filter(is_near) {
+            let left = one.ms - mean_ms - slope * (one.rate - mean_rate);
+            squares += left * left;
+            in_turn += before * left;
+            before = left;
+        }
+        let variance = squares / (count - 2.0);
         let autocorrelation = in_turn / (variance * count).max(1e-30);
         let elasticity = slope * mean_rate / mean_ms;
         let error = SIGMA * (variance / spread).sqrt() * mean_rate / mean_ms;
-        let requests = upper_median(near.iter().map(|one| one.requests));
+        let is_elastic = elasticity.abs() + error >= ELASTIC;
+        if is_elastic || autocorrelation >= AUTO + 1.0 / count.sqrt() {
+            return;
+        }
+        let requests = upper_median(self.points.iter().filter(is_near).map(|one| one.requests));
         let scatter = (spread / count).sqrt() / mean_rate * requests.sqrt();
-        if elasticity.abs() + error < ELASTIC
-            && scatter >= OWN
-            && autocorrelation < AUTO + 1.0 / count.sqrt()
-        {
+        if scatter >= OWN {
             self.prove(size, mean_rate, mean_ms * (1.0 - elasticity.max(0.0)), at_s);
         }
     }
@@ -328,33 +333,31 @@ impl Range {
         self.points.clear();
     }
 
-    /// The lowest latencies by size that are worth saving: those of a minute of quiet steps, and what was given.
+    /// The lowest latencies by size that are worth saving: those of a minute of quiet steps or, for sizes without, what was given.
     pub(super) fn saved(&self) -> Vec<UnloadedLatency> {
-        let mut saved = self.given.clone();
+        let mut saved = Vec::new();
         for (class, best) in &self.low {
-            let size_kib = Some(f64::from(*class).exp2());
-            let is_quiet = self
-                .quiet
-                .get(class)
-                .is_some_and(|count| *count >= SAVED_INTERVALS);
-            let is_given = self.given.iter().any(|given| given.size_kib == size_kib);
+            let quiet = self.quiet.get(class).copied().unwrap_or_default();
             if let Some(await_ms) = best.value()
-                && is_quiet
-                && !is_given
+                && quiet >= SAVED_INTERVALS
             {
                 saved.push(UnloadedLatency {
-                    size_kib,
+                    size_kib: Some(f64::from(*class).exp2()),
                     await_ms,
                     queue: None,
                     is_upper_bound: false,
                 });
             }
         }
+        for given in &self.given {
+            if saved.iter().all(|one| one.size_kib != given.size_kib) {
+                saved.push(*given);
+            }
+        }
         saved
     }
 
-    /// The unloaded latency in milliseconds of requests of this size, with the longest one that it may be; `None` if it is
-    /// not known.
+    /// The unloaded latency in milliseconds of requests of this size, at most; `None` if it is not known.
     pub(super) fn unloaded_ms(&self, kib: f64) -> Option<f64> {
         let hi = self.bounds(kib, 0.0, 0.0).sure;
         hi.is_finite().then_some(hi)

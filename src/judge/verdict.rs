@@ -109,9 +109,14 @@ impl Assessment {
         }
     }
 
-    /// Makes the verdict another one, with the evidence that decides it.
+    /// Makes the verdict another one, with the evidence that decides it and leaves no doubt.
     pub(super) fn conclude(&mut self, verdict: Verdict, evidence: Evidence) {
         self.verdict = Some(verdict);
+        for latency in &mut self.evidence {
+            if let Evidence::Latency { doubt, .. } = latency {
+                *doubt = None;
+            }
+        }
         self.evidence.insert(0, evidence);
     }
 
