@@ -15,8 +15,6 @@ pub(crate) struct NamedCap {
     pub(crate) unit: Unit,
     /// Units per second; bytes as sectors.
     pub(crate) rate: f64,
-    /// It is named without the caveat that it may be none.
-    pub(crate) is_certain: bool,
 }
 
 /// A verdict on an interval or on a capture.
@@ -122,7 +120,6 @@ fn named_limit(row: &Value) -> Option<NamedCap> {
         limited,
         unit,
         rate,
-        is_certain: true,
     })
 }
 
@@ -191,12 +188,9 @@ fn plateau(one: &Value) -> Option<NamedCap> {
     } else {
         (Unit::Sectors, one["mib_per_s"].as_f64()? * 2048.0)
     };
-    // The second name is that of earlier versions.
-    let is_certain = one["certain"].as_bool().or(one["is_certain"].as_bool()) == Some(true);
     Some(NamedCap {
         limited,
         unit,
         rate,
-        is_certain,
     })
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use crate::capture::{Capture, simulate};
-use crate::goals;
+use crate::goals::{self, Scores};
 use crate::judge::{Judgment, NamedEvent, analyze, judge_live};
 use crate::scenarios::{Scenario, all};
 use crate::score::{analyze_outcome, live_outcomes, score};
@@ -139,10 +139,13 @@ fn verdicts_agree_with_the_truth() {
         })
         .collect();
     assert!(contradictions.is_empty(), "{}", contradictions.join("\n"));
-    let total = total(&named);
-    println!("{}", goals::report(&total));
+    let scores = Scores {
+        scenarios: &named,
+        total: total(&named),
+    };
+    println!("{}", goals::report(&scores));
     if only.is_none() {
-        let failures = goals::failures(&total);
+        let failures = goals::failures(&scores);
         assert!(failures.is_empty(), "{}", failures.join("\n"));
     }
 }
