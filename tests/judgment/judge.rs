@@ -1,5 +1,7 @@
 //! The verdicts of the program on a capture, as its users get them.
 
+use std::ffi::OsStr;
+use std::fmt::Debug;
 use std::path::Path;
 use std::process::Command;
 
@@ -43,7 +45,8 @@ pub(crate) struct NamedEvent {
 /// The verdicts of the live view on a device.
 pub(crate) type LiveJudgments = Vec<Judgment>;
 
-fn run(arguments: &[&str], capture: &Path) -> String {
+/// Returns what the program prints that ends with the name of a capture.
+pub(crate) fn run(arguments: &[impl AsRef<OsStr> + Debug], capture: &Path) -> String {
     let state = capture.parent().unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_blkstat"))
         .args(arguments)

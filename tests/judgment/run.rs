@@ -23,6 +23,11 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
+/// Returns whether everything is to be tested.
+pub(crate) fn is_full() -> bool {
+    variable("BLKSTAT_JUDGMENT").is_some_and(|value| value == "full")
+}
+
 /// Simulates a scenario and compares the verdicts on it with the truth.
 fn examine(scenario: &Scenario, seed: u64, directory: &Path, shows_intervals: bool) -> Score {
     let (setup, mut random) = scenario.build(seed);
@@ -118,10 +123,9 @@ fn verdicts_agree_with_the_truth() {
             .is_none_or(|text| scenario.name.contains(text.as_str()))
     };
     let scenarios: Vec<Scenario> = all().into_iter().filter(is_chosen).collect();
-    let is_full = variable("BLKSTAT_JUDGMENT").is_some_and(|value| value == "full");
     let seeds: Vec<u64> = match variable("BLKSTAT_JUDGMENT_SEED") {
         Some(seed) => vec![seed.parse().unwrap()],
-        None => (0..if is_full { ALL_SEEDS } else { FEW_SEEDS }).collect(),
+        None => (0..if is_full() { ALL_SEEDS } else { FEW_SEEDS }).collect(),
     };
     let temporary = tempfile::tempdir().unwrap();
     let directory = variable("BLKSTAT_JUDGMENT_CAPTURES").map(std::path::PathBuf::from);
