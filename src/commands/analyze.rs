@@ -4,10 +4,11 @@
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
 use jiff::tz::TimeZone;
 
+use super::baseline_file::{read_replaceable_baselines, write_baselines};
 use super::follow::Progress;
 use super::hindsight::read_once;
 use super::options::{
@@ -24,8 +25,6 @@ use crate::report::analysis::{
     AnalysisReport, Comparison, compare_json, compare_text, fio_job, json, text,
 };
 use crate::sanitize::sanitize;
-use crate::sink::write_atomically;
-use crate::source::read_json_object;
 use crate::time_range::TimeRange;
 
 #[derive(Args, Clone, Debug)]
@@ -288,31 +287,6 @@ fn write_fio_job(reports: &[DeviceReport], out: &mut Vec<u8>) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Reads the text of saved baselines that may be replaced; `None` if the file does not exist.
-///
-/// # Errors
-/// If the file is not a saved baseline: it may be a recording.
-pub(super) fn read_replaceable_baselines(path: &Path) -> Result<Option<String>> {
-    if !path.exists() {
-        return Ok(None);
-    }
-    match read_json_object(path)? {
-        Some(text) => Ok(Some(text)),
-        None => bail!(
-            "{} exists and is not a saved baseline",
-            sanitize(&path.display().to_string())
-        ),
-    }
-}
-
-/// Saves baselines in a file.
-pub(super) fn write_baselines(path: &Path, baselines: &SavedBaselines) -> Result<()> {
-    let mut text = serde_json::to_vec_pretty(baselines)?;
-    text.push(b'\n');
-    write_atomically(path, &text)
-        .with_context(|| format!("cannot write {}", sanitize(&path.display().to_string())))
 }
 
 fn save_baseline(path: &Path, report: &AnalysisReport) -> Result<()> {

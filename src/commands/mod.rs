@@ -2,6 +2,7 @@
 //! clap.
 
 mod analyze;
+mod baseline_file;
 mod devices;
 mod export;
 mod follow;

@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::super::analyze::{read_replaceable_baselines, write_baselines};
+use super::super::baseline_file::{read_replaceable_baselines, write_baselines};
 use super::{OPEN_PATIENCE, Record};
 use crate::capture::{
     CaptureWarning, ClockChange, RecordFilter, RecordingHeader, ScanWriter, write_annotation,
