@@ -304,7 +304,7 @@ impl DeviceLevels {
 
     /// The capacity of both directions together. A cap on a direction with only a part of the requests is none of the device.
     pub(super) fn capacity_of_all(&self, plateaus: &[Plateau], sum: &Interval) -> CapacityReport {
-        let total = (sum.reads.ios + sum.writes.ios) as f64;
+        let total = sum.reads.ios as f64 + sum.writes.ios as f64;
         let is_dominant = |plateau: &&Plateau| match plateau.direction {
             IoDirection::Reads => sum.reads.ios as f64 >= LESS * total,
             IoDirection::Writes => sum.writes.ios as f64 >= LESS * total,
