@@ -1,29 +1,51 @@
 //! The comparison of captures, on simulated loads with a known change and with none.
 
+use std::fs;
+
 use serde_json::Value;
 
-use crate::program::output;
-use crate::simulator::{Random, Second, capture, number, reads, varied};
+use crate::capture::simulate;
+use crate::judge::run;
+use crate::random::Random;
+use crate::simulator::{Load, Mix, Setup, Slowdown, Spread, Station, closed};
 
-/// The capture of a load of this many seconds: clients with `queue` requests each in flight on a device that answers in `await_ms`. Rate and
-/// latency vary from second to second, and drift slowly by a few percent, as real ones do.
-fn load(random: &mut Random, seconds: usize, await_ms: f64, queue: f64) -> String {
-    let mut drift = 0.0;
-    let second = |_| {
-        drift = 0.95 * drift + 0.01 * random.normal();
-        let latency = await_ms * (1.0 + drift + 0.05 * random.normal()).max(0.5);
-        let rate = varied(random, queue / latency * 1000.0, 1.0).max(1.0);
-        Second {
-            reads: (rate, latency, 4.0),
-            ..reads(rate, queue)
-        }
-    };
-    capture((0..seconds).map(second).collect::<Vec<_>>())
+/// Requests that the device serves at the same time.
+const SERVERS: u32 = 4;
+/// The seconds between changes of the speed of a device.
+const DRIFT_STEP_S: f64 = 5.0;
+
+/// The capture of a load of this many seconds: so many clients on a device that serves a request in `service_ms`. Its speed drifts by a few percent, as that of real ones does.
+fn load(random: &mut Random, seconds: u32, service_ms: f64, clients: u32) -> String {
+    let mut setup = Setup::new(seconds);
+    setup.is_recording = false;
+    setup.station = Station::new(SERVERS, service_ms / 1000.0, Spread::Lognormal(0.5));
+    let (mut from_s, mut drift) = (0.0, 0.0);
+    while from_s < f64::from(seconds) {
+        let before = drift;
+        drift = 0.8 * drift + 0.02 * random.normal();
+        setup.station.slowdowns.push(Slowdown {
+            from_s,
+            until_s: from_s + DRIFT_STEP_S,
+            factors: (1.0 + before, 1.0 + drift),
+            operation: None,
+            is_usual: true,
+        });
+        from_s += DRIFT_STEP_S;
+    }
+    setup.loads = vec![Load::always(closed(clients), Mix::READS)];
+    simulate(&setup, random).text
 }
 
 /// What `analyze --compare` says of each quantity of the device.
 fn compare(before: &str, after: &str) -> Vec<Value> {
-    let document = output("analyze --compare --json", &[before, after]);
+    let directory = tempfile::tempdir().unwrap();
+    let [first, second] = ["before", "after"].map(|name| directory.path().join(name));
+    fs::write(&first, before).unwrap();
+    fs::write(&second, after).unwrap();
+    let document = run(
+        &["analyze", "--compare", "--json", first.to_str().unwrap()],
+        &second,
+    );
     let mut document: Value = serde_json::from_str(&document).unwrap();
     std::mem::take(document["devices"][0]["quantities"].as_array_mut().unwrap())
 }
@@ -40,12 +62,12 @@ fn is_latency_at_like_queue(one: &&Value) -> bool {
 }
 
 /// The number of pairs of like captures in which any change is claimed.
-fn false_claims(seconds: usize, trials: u64) -> usize {
+fn false_claims(seconds: u32, trials: u64) -> usize {
     let is_claimed = |trial: &u64| {
-        let mut random = Random(*trial);
+        let mut random = Random::new("alike", *trial);
         let (before, after) = (
-            load(&mut random, seconds, 1.2, 4.0),
-            load(&mut random, seconds, 1.2, 4.0),
+            load(&mut random, seconds, 12.0, 4),
+            load(&mut random, seconds, 12.0, 4),
         );
         !changed(&before, &after).is_empty()
     };
@@ -54,7 +76,7 @@ fn false_claims(seconds: usize, trials: u64) -> usize {
 
 #[test]
 fn without_a_change_one_is_hardly_ever_claimed() {
-    for (seconds, trials, most) in [(60, 34, 1), (100, 12, 0), (200, 6, 0)] {
+    for (seconds, trials, most) in [(60, 20, 1), (100, 8, 0), (200, 4, 0)] {
         let claims = false_claims(seconds, trials);
         assert!(claims <= most, "{seconds} s: {claims}");
     }
@@ -63,10 +85,10 @@ fn without_a_change_one_is_hardly_ever_claimed() {
 #[test]
 fn a_device_that_became_slower_is_found_at_like_queue() {
     for trial in 0..8 {
-        let mut random = Random(1000 + trial);
+        let mut random = Random::new("slower", trial);
         let (before, after) = (
-            load(&mut random, 150, 1.2, 4.0),
-            load(&mut random, 150, 2.9, 4.0),
+            load(&mut random, 150, 12.0, 4),
+            load(&mut random, 150, 29.0, 4),
         );
         let found = changed(&before, &after);
         let at_like_queue = found.iter().find(is_latency_at_like_queue);
@@ -75,9 +97,10 @@ fn a_device_that_became_slower_is_found_at_like_queue() {
             (&difference["queue_class"], &difference["size_class_kib"]),
             (&4.0.into(), &4.0.into())
         );
-        let [before, after] = ["before", "after"].map(|side| number(&difference[side]["median"]));
+        let [before, after] =
+            ["before", "after"].map(|side| difference[side]["median"].as_f64().unwrap());
         assert!(
-            (before - 1.2).abs() < 0.1 && (after - 2.9).abs() < 0.2,
+            (before - 12.0).abs() < 1.0 && (after - 29.0).abs() < 2.0,
             "{difference}"
         );
         assert!(
@@ -96,10 +119,10 @@ fn a_device_that_became_slower_is_found_at_like_queue() {
 
 #[test]
 fn more_load_is_not_a_slower_device() {
-    let mut random = Random(7);
+    let mut random = Random::new("more load", 1);
     let (before, after) = (
-        load(&mut random, 150, 1.2, 4.0),
-        load(&mut random, 150, 4.8, 16.0),
+        load(&mut random, 150, 12.0, 4),
+        load(&mut random, 150, 12.0, 16),
     );
     let found = compare(&before, &after);
     assert!(

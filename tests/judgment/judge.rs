@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fmt::Debug;
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
@@ -61,6 +62,32 @@ pub(crate) fn run(arguments: &[impl AsRef<OsStr> + Debug], capture: &Path) -> St
         String::from_utf8_lossy(&output.stderr)
     );
     String::from_utf8(output.stdout).unwrap()
+}
+
+/// Returns what the program prints of the text of a capture.
+fn run_on(text: &str, arguments: &[&str]) -> String {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("capture.txt");
+    fs::write(&path, text).unwrap();
+    run(arguments, &path)
+}
+
+/// Returns the lines of all devices that the live view prints of the text of a capture.
+pub(crate) fn rows(text: &str, options: &[&str]) -> Vec<Value> {
+    let arguments = [&["--json", "--all"], options, &["--from"]].concat();
+    run_on(text, &arguments)
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// Returns the report of `analyze` on a device in the text of a capture.
+pub(crate) fn report(text: &str, device: &str, options: &[&str]) -> Value {
+    let arguments = [&["analyze", "--json"], options].concat();
+    let mut document: Value = serde_json::from_str(&run_on(text, &arguments)).unwrap();
+    let mut reports = document["devices"].as_array_mut().unwrap().iter_mut();
+    let report = reports.find(|report| report["device"] == device).unwrap();
+    report.take()
 }
 
 /// Returns the verdict of the live view on each interval of each device.

@@ -16,13 +16,18 @@
     clippy::print_stdout
 )]
 
+mod accounting;
+mod capacity;
 mod capture;
+mod comparison;
 mod counters;
 mod events;
 mod goals;
 mod hours;
+mod incidents;
 mod judge;
 mod neighbors;
+mod new_machine;
 mod oracle;
 #[allow(dead_code)] // The tests of the replicas use the rest.
 #[path = "../support/random.rs"]

@@ -31,24 +31,6 @@ pub(crate) fn output(words: &str, captures: &[&str]) -> String {
     out
 }
 
-/// Returns the report of `analyze` on a device in a capture.
-#[track_caller]
-pub(crate) fn report(words: &str, capture: &str, device: &str) -> Value {
-    let document: Value = serde_json::from_str(&output(words, &[capture])).unwrap();
-    report_in(&document, device).clone()
-}
-
-/// Returns the report on a device in the document of `analyze`.
-#[track_caller]
-pub(crate) fn report_in<'a>(document: &'a Value, device: &str) -> &'a Value {
-    document["devices"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|one| one["device"] == device)
-        .unwrap()
-}
-
 /// Returns the lines of a device that blkstat prints as JSON.
 #[track_caller]
 pub(crate) fn lines(capture: &str, device: &str) -> Vec<Value> {
