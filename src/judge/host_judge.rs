@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::device::{DeviceJudge, DeviceKnowledge};
 use super::layers::{held_between, is_idle_below};
 use super::load::{IoDirection, Load};
-use super::peers::{PeerHistory, peer_groups};
+use super::peers::{PeerHistory, PeerLoad, peer_groups};
 use super::settings::{BaselineSource, Settings};
 use super::shared_limit::{SharedLimit, SharedLimits};
 use super::verdict::{Assessment, Evidence, Verdict};
@@ -314,20 +314,13 @@ impl HostJudge {
         said: &mut [Option<Assessment>],
     ) {
         for group in &self.peer_groups {
-            for index in group {
-                let Some(own) = &loads[*index] else {
-                    continue;
-                };
-                if own.done() == 0.0 {
-                    continue;
-                }
-                let others: Vec<&Load> = group
-                    .iter()
-                    .filter(|other| *other != index)
-                    .filter_map(|other| loads[*other].as_ref())
-                    .collect();
+            let shown: Vec<Option<PeerLoad>> = group
+                .iter()
+                .map(|index| loads[*index].as_ref().map(PeerLoad::of))
+                .collect();
+            for (at, index) in group.iter().enumerate() {
                 let followed = self.devices.get_mut(step.devices[*index].name);
-                let slow = followed.and_then(|followed| followed.peers.compare(own, &others));
+                let slow = followed.and_then(|followed| followed.peers.compare(at, &shown));
                 let (Some(slow), Some(assessment)) = (slow, &mut said[*index]) else {
                     continue;
                 };

@@ -84,12 +84,45 @@ struct Standing {
     lasted_s: f64,
 }
 
-/// What one disk shows in a step.
+/// What the reads or the writes of a disk show in a step.
 #[derive(Clone, Copy, Debug)]
 struct Shown {
     ms: f64,
     rate: f64,
     kib: f64,
+}
+
+impl Shown {
+    /// `None` if too few completed.
+    fn of(load: &Load, kind: usize) -> Option<Self> {
+        let requests = load.kinds[kind];
+        (requests.count >= FEW && requests.ms > 0.0).then(|| Self {
+            ms: requests.ms / requests.count,
+            rate: requests.count / load.seconds,
+            kib: requests.kib / requests.count,
+        })
+    }
+
+    fn is_like(&self, other: &Self) -> bool {
+        let is_within = |a: f64, b: f64, times: f64| a / times <= b && b <= times * a;
+        is_within(self.rate, other.rate, QUEUE) && is_within(self.kib, other.kib, MORE)
+    }
+}
+
+/// The reads and the writes of a disk in a step.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PeerLoad {
+    seconds: f64,
+    shown: [Option<Shown>; 2],
+}
+
+impl PeerLoad {
+    pub(super) fn of(load: &Load) -> Self {
+        Self {
+            seconds: load.seconds,
+            shown: [Shown::of(load, 0), Shown::of(load, 1)],
+        }
+    }
 }
 
 /// The standing of reads and of writes of a disk.
@@ -105,27 +138,36 @@ impl PeerHistory {
             .map(|standing| (standing.ratio > 0.0).then_some(standing.ratio))
     }
 
-    /// Compares a disk with its peers in a step, whose loads are in `others`. Returns how much slower it is; `None` if it is
-    /// not, or if no three peers had a like load.
-    pub(super) fn compare(&mut self, own: &Load, others: &[&Load]) -> Option<SlowBesidePeers> {
+    /// Compares the disk at an index of a group with the others in a step; a disk without data is `None`. Returns how much slower
+    /// it is; `None` if it is not, or if no three peers had a like load.
+    pub(super) fn compare(
+        &mut self,
+        at: usize,
+        group: &[Option<PeerLoad>],
+    ) -> Option<SlowBesidePeers> {
+        let own = group[at]?;
         let mut found = None;
         for (kind, standing) in self.standing.iter_mut().enumerate() {
-            let Some(now) = shown(own, kind) else {
+            let Some(now) = own.shown[kind] else {
                 continue;
             };
-            let like: Vec<f64> = others
-                .iter()
-                .filter_map(|other| shown(other, kind))
-                .filter(|other| is_like(&now, other))
-                .map(|other| other.ms)
-                .collect();
+            let mut like = Vec::new();
+            for (index, other) in group.iter().enumerate() {
+                if let Some(other) = other.and_then(|other| other.shown[kind])
+                    && index != at
+                    && now.is_like(&other)
+                {
+                    like.push(other.ms);
+                }
+            }
             if like.len() < RANK {
                 continue;
             }
             let ratio = now.ms / upper_median(like.iter().copied());
             if standing.observe(ratio, own.seconds) {
+                let directions = [IoDirection::Reads, IoDirection::Writes];
                 found = Some(SlowBesidePeers {
-                    direction: own.direction(kind),
+                    direction: directions[kind],
                     times: standing.ratio,
                     peers: like.len(),
                     lasted_s: standing.lasted_s,
@@ -134,21 +176,6 @@ impl PeerHistory {
         }
         found
     }
-}
-
-/// Returns what reads or writes show; `None` if too few completed.
-fn shown(load: &Load, kind: usize) -> Option<Shown> {
-    let requests = load.kinds[kind];
-    (requests.count >= FEW && requests.ms > 0.0).then(|| Shown {
-        ms: requests.ms / requests.count,
-        rate: requests.count / load.seconds,
-        kib: requests.kib / requests.count,
-    })
-}
-
-fn is_like(one: &Shown, other: &Shown) -> bool {
-    let is_within = |a: f64, b: f64, times: f64| a / times <= b && b <= times * a;
-    is_within(one.rate, other.rate, QUEUE) && is_within(one.kib, other.kib, MORE)
 }
 
 impl Standing {

@@ -4,7 +4,6 @@
 use std::collections::VecDeque;
 
 use super::load::{Load, RateUnit};
-use super::range::upper_median;
 use super::thresholds::{QUEUE, RANK, SHARE, SHARED_EVEN, SHARED_OWN, SHARED_PART, SHARED_RUN};
 
 /// The limit that a device shares with others.
@@ -72,12 +71,14 @@ impl SharedLimits {
         }
         let mut disks: Vec<(usize, Vec<Part>)> = Vec::new();
         for index in 0..self.steps[0].len() {
-            let steps: Option<Vec<Part>> =
-                self.steps.iter().map(|step| *step.get(index)?).collect();
-            if let Some(steps) = steps
-                && upper_median(steps.iter().map(|part| part.queue)) >= QUEUE
-            {
-                disks.push((index, steps));
+            let parts = self.steps.iter().map_while(|step| *step.get(index)?);
+            let waiting = parts.clone().filter(|part| part.queue >= QUEUE).count();
+            // The median is the higher of two values in the middle.
+            if waiting >= SHARED_RUN - SHARED_RUN / 2 {
+                let steps: Vec<Part> = parts.collect();
+                if steps.len() == SHARED_RUN {
+                    disks.push((index, steps));
+                }
             }
         }
         if disks.len() < 2 {
