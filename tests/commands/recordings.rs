@@ -179,7 +179,7 @@ fn what_a_device_of_a_capture_is_made_of_can_be_stated() {
         ("--class sda=disk", "expected DEVICE=CLASS"),
         (
             "--class sdz=hdd",
-            "--class sdz=hdd: the capture has no device sdz",
+            "--class sdz=hdd: there is no device sdz",
         ),
     ] {
         let (_, err, code) = output(&format!("{words} --from -"), &text);
