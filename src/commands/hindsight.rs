@@ -2,9 +2,7 @@
 //! in a temporary file without a name.
 
 use std::cell::RefCell;
-use std::fs::File;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use jiff::tz::TimeZone;
@@ -15,7 +13,7 @@ use crate::capture::RecordFilter;
 use crate::console::RunContext;
 use crate::counters::Sample;
 use crate::intervals::{BaselineStore, Detail, DeviceSelection, Input, Intervals, Learned};
-use crate::source::{Live, create_kept_file, keep_standard_input};
+use crate::source::{KeptFile, Live, is_rereadable};
 
 /// A source that has been read once.
 pub(super) struct ReadOnce {
@@ -24,8 +22,8 @@ pub(super) struct ReadOnce {
     pub(super) learned: Learned,
     /// The number of the signal that ended the first run; `None` if the source ended.
     pub(super) signal: Option<u8>,
-    /// What was kept; `None` if the source is a file.
-    _kept: Option<File>,
+    /// What was kept; `None` if the source can be read twice.
+    _kept: Option<KeptFile>,
 }
 
 /// Reads a source for the first time. `doing` is the text for what the program does until Ctrl-C without a COUNT. Returns
@@ -42,21 +40,24 @@ pub(super) fn read_once(
     context: &mut RunContext<'_>,
 ) -> Result<Option<ReadOnce>> {
     let mut input = input.clone();
-    let mut kept: Option<(File, PathBuf)> = None;
+    let mut kept = None;
     let mut signal = None;
-    if input.from.as_deref() == Some(Path::new("-")) {
-        let (file, path, received) = keep_standard_input(context.clock)?;
+    if let Some(from) = input.from.as_deref()
+        && input.more.is_empty()
+        && !is_rereadable(from)
+    {
+        let (copy, received) = KeptFile::copy_capture(from, context.clock)?;
         context.clock.clear_signal();
         signal = received;
-        input.from = Some(path.clone());
-        kept = Some((file, path));
+        input.kept = Some(copy.place.clone());
+        kept = Some(copy);
     }
     let failure: RefCell<Option<io::Error>> = RefCell::new(None);
     let mut intervals = Intervals::open(&input, selection, detail, baselines, context.clock)?;
     let is_live = intervals.is_live();
     if is_live {
-        let (file, path) = create_kept_file()?;
-        let mut writer = file.try_clone().context("cannot keep the samples")?;
+        let samples = KeptFile::create(intervals.source_name())?;
+        let mut writer = samples.file.try_clone().context("cannot keep the samples")?;
         let interval = intervals.requested_interval().unwrap_or_default();
         let filter = RecordFilter::default();
         let mut recorder = Recorder::new(&input.root, filter, baselines, interval, TimeZone::UTC);
@@ -67,7 +68,7 @@ pub(super) fn read_once(
                 failure.borrow_mut().get_or_insert(error);
             }
         }));
-        kept = Some((file, path));
+        kept = Some(samples);
     }
     let is_unlimited = is_live && !intervals.has_count();
     let mut lacks_device = false;
@@ -98,14 +99,11 @@ pub(super) fn read_once(
     }
     // What was read before a signal is analyzed.
     context.clock.clear_signal();
-    let (file, path) = kept.unzip();
-    if path.is_some() {
-        input.from = path;
-    }
+    input.kept = kept.as_ref().map(|kept| kept.place.clone());
     Ok(Some(ReadOnce {
         input,
         learned,
         signal: signal.or(learn_signal),
-        _kept: file,
+        _kept: kept,
     }))
 }

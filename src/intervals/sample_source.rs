@@ -72,6 +72,9 @@ impl<'a> SampleSource<'a> {
     /// # Errors
     /// When a capture cannot be opened or lacks the range, or no thread can be started.
     pub(super) fn open(input: &'a Input, clock: &'a dyn Clock) -> Result<Self> {
+        if let Some(kept) = &input.kept {
+            return Self::of_capture(input, Replay::open_kept(kept, input.every, clock)?);
+        }
         if let Some(path) = &input.from {
             return Self::of_capture(
                 input,

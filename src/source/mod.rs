@@ -26,8 +26,8 @@ pub use self::io_scanner::{IoScanner, ScanScope};
 pub use self::live::{Live, Precedence};
 pub use self::processes::list_ids;
 pub use self::replay::{
-    Replay, copy_capture_range, create_kept_file, is_device_name, is_recording,
-    keep_standard_input, open_range,
+    KeptFile, KeptPlace, Replay, copy_capture_range, is_device_name, is_recording, is_rereadable,
+    open_range,
 };
 pub use self::small_file::{FirstFile, read_first_file, read_json_object, read_text_file};
 pub use self::topology::{list_devices, read_partitions, read_topology, reread_topology};

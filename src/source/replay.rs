@@ -36,37 +36,58 @@ pub struct Replay<'a> {
     following: Vec<PathBuf>,
 }
 
-/// Where a file is that only this process has open: what came through a pipe, kept to be read twice.
-const KEPT_FILES: &str = "/proc/self/fd";
-
-/// Copies standard input to a temporary file without a name, until it ends or a signal is received. Returns the file, the path
-/// by which it can be read again, and the signal.
-///
-/// # Errors
-/// If it cannot be read, or the file cannot be written.
-pub fn keep_standard_input(clock: &dyn Clock) -> Result<(File, PathBuf, Option<u8>)> {
-    let (mut file, path) = create_kept_file()?;
-    let mut input = UntilSignal {
-        input: CaptureFile::open(Path::new("-"), None, clock)?.file,
-        position: None,
-        clock,
-    };
-    let copied = io::copy(&mut input, &mut file);
-    let signal = clock.signal();
-    if signal.is_none() {
-        copied.context("cannot keep standard input, to read it twice")?;
-    }
-    Ok((file, path, signal))
+/// Returns whether a capture can be read more than once.
+pub fn is_rereadable(path: &Path) -> bool {
+    path.as_os_str() != "-" && path.metadata().is_ok_and(|found| found.is_file())
 }
 
-/// Creates a temporary file without a name. Returns it with the path by which this process can open it again.
-///
-/// # Errors
-/// If none can be created.
-pub fn create_kept_file() -> Result<(File, PathBuf)> {
-    let file = tempfile::tempfile().context("cannot create a temporary file")?;
-    let path = Path::new(KEPT_FILES).join(file.as_raw_fd().to_string());
-    Ok((file, path))
+/// Where a kept file is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptPlace {
+    /// The path by which this process can open it again.
+    path: PathBuf,
+    /// The name of its source in messages.
+    name: String,
+}
+
+/// A temporary file without a name, for what cannot be read twice: what comes from a pipe, or from the running system.
+#[derive(Debug)]
+pub struct KeptFile {
+    pub file: File,
+    pub place: KeptPlace,
+}
+
+impl KeptFile {
+    /// Creates an empty one. Messages call its source `name`.
+    ///
+    /// # Errors
+    /// If none can be created.
+    pub fn create(name: String) -> Result<Self> {
+        let file = tempfile::tempfile().context("cannot create a temporary file")?;
+        let path = Path::new("/proc/self/fd").join(file.as_raw_fd().to_string());
+        let place = KeptPlace { path, name };
+        Ok(Self { file, place })
+    }
+
+    /// Copies a capture, `-` for standard input, until it ends or a signal is received. Also returns the signal.
+    ///
+    /// # Errors
+    /// If it cannot be read, or the file cannot be written.
+    pub fn copy_capture(path: &Path, clock: &dyn Clock) -> Result<(Self, Option<u8>)> {
+        let CaptureFile { name, file, .. } = CaptureFile::open(path, None, clock)?;
+        let mut input = UntilSignal {
+            input: file,
+            position: None,
+            clock,
+        };
+        let mut kept = Self::create(name)?;
+        let copied = io::copy(&mut input, &mut kept.file);
+        let signal = clock.signal();
+        if signal.is_none() {
+            copied.with_context(|| format!("cannot keep {}, to read it twice", kept.place.name))?;
+        }
+        Ok((kept, signal))
+    }
 }
 
 /// The size in bytes from which a file is parsed on a separate thread. Parsing a smaller one takes some milliseconds.
@@ -114,8 +135,26 @@ impl<'a> Replay<'a> {
     /// If the file cannot be opened or is a directory, or if a signal is received before its first bytes. A signal
     /// received later makes [`Self::next`] fail.
     pub fn open(path: &Path, every: Option<Duration>, clock: &'a dyn Clock) -> Result<Self> {
+        Self::of_file(CaptureFile::open(path, every, clock)?)
+    }
+
+    /// Opens a file that was kept.
+    ///
+    /// # Errors
+    /// Those of [`Self::open`].
+    pub fn open_kept(
+        kept: &KeptPlace,
+        every: Option<Duration>,
+        clock: &'a dyn Clock,
+    ) -> Result<Self> {
+        Self::of_file(CaptureFile {
+            name: kept.name.clone(),
+            ..CaptureFile::open(&kept.path, every, clock)?
+        })
+    }
+
+    fn of_file(file: CaptureFile<'a>) -> Result<Self> {
         let has_cpus = thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1);
-        let file = CaptureFile::open(path, every, clock)?;
         if has_cpus
             && file
                 .length
@@ -445,12 +484,7 @@ impl<'a> CaptureFile<'a> {
                 .context("cannot read standard input")?;
             (STANDARD_INPUT.to_owned(), File::from(input))
         } else {
-            let is_kept = path.starts_with(KEPT_FILES);
-            let name = if is_kept {
-                STANDARD_INPUT.to_owned()
-            } else {
-                path.display().to_string()
-            };
+            let name = path.display().to_string();
             let file = OpenOptions::new().read(true).open(path);
             (
                 name.clone(),
