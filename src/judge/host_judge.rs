@@ -82,7 +82,7 @@ struct Followed {
     identity: Option<String>,
     /// Seconds since a request completed; `None` if none has since the beginning or a break.
     idle_s: Option<f64>,
-    /// The limit of a cgroup that held it back in the step before.
+    /// The limit of a cgroup that held it back since its trouble began.
     limit: Option<ReachedLimit>,
 }
 
@@ -416,8 +416,8 @@ impl HostJudge {
         }
     }
 
-    /// Finds the devices that limits of cgroups hold back. A limit that held one goes on to do so while the device is in
-    /// trouble or the cgroup stays near the limit.
+    /// Finds the devices that limits of cgroups hold back. A limit that held one goes on to do so while the cgroup stays near
+    /// it, and does so again at once if it comes near while the device is still in trouble.
     fn judge_limits(&mut self, step: &Step<'_>, said: &mut [Option<Assessment>]) {
         let known: Vec<ReachedLimit> = self
             .devices
@@ -441,20 +441,17 @@ impl HostJudge {
                 continue;
             };
             let is_in_trouble = assessment.verdict.is_some_and(Verdict::is_trouble);
-            let before = followed
-                .limit
-                .take()
-                .or_else(|| {
-                    known
-                        .iter()
-                        .find(|limit| limit.limited_device == device.name)
-                        .cloned()
-                })
-                .filter(|limit| match step.attribution {
-                    Some(attribution) => attribution.still_holds(limit, is_in_trouble),
-                    // A scan may come late.
-                    None => is_in_trouble,
-                });
+            let remembered = followed.limit.take().or_else(|| {
+                known
+                    .iter()
+                    .find(|limit| limit.limited_device == device.name)
+                    .cloned()
+            });
+            let before = remembered.clone().filter(|limit| match step.attribution {
+                Some(attribution) => attribution.still_holds(limit, is_in_trouble),
+                // A scan may come late.
+                None => is_in_trouble,
+            });
             let limit = before.or_else(|| {
                 let attribution = step.attribution?;
                 let below = step.topology.devices_below(device.name);
@@ -479,6 +476,7 @@ impl HostJudge {
                     })
             });
             let Some(limit) = limit else {
+                followed.limit = remembered.filter(|_| is_in_trouble);
                 continue;
             };
             let evidence = Evidence::AtLimit(limit.clone());
