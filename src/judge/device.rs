@@ -263,6 +263,9 @@ impl DeviceJudge {
         let alone_ms = ms / load.queue.max(1.0);
         let limits = ClassLimits::of(self.knowledge.class);
         let is_slower = does_less || alone_ms >= self.knowledge.saturated * limits.max_ms(kib);
+        // That no disk at all is slower says nothing of requests that take less.
+        let is_of_any_disk = bounds.source == Some(BaselineSource::Class(None));
+        let is_known = bounds.hi.is_finite() && !(is_of_any_disk && ms < bounds.hi);
         let was_bad = self.recent.last.is_some_and(Verdict::is_trouble);
         let was_queueing = was_bad || self.recent.last == Some(Verdict::Queueing);
         let hold = |was: bool| if was { HOLD } else { 1.0 };
@@ -297,14 +300,14 @@ impl DeviceJudge {
         {
             Verdict::Ok
         } else {
-            doubt = Some(if bounds.hi.is_finite() {
+            doubt = Some(if is_known {
                 Doubt::NothingBetter
             } else {
                 Doubt::NothingQuieter
             });
             Verdict::Busy
         };
-        let saturation = bounds.hi.is_finite().then(|| ms / bounds.hi);
+        let saturation = is_known.then(|| ms / bounds.hi);
         Finding {
             verdict,
             evidence: Evidence::Latency {

@@ -9,6 +9,7 @@ use super::load::{IoDirection, Load};
 use super::peers::{PeerHistory, PeerLoad, peer_groups};
 use super::settings::{BaselineSource, Settings};
 use super::shared_limit::{SharedLimit, SharedLimits};
+use super::thresholds::RANK;
 use super::verdict::{Assessment, Evidence, Verdict};
 use crate::attribution::{Attribution, ReachedLimit};
 use crate::baselines::DeviceBaseline;
@@ -84,6 +85,8 @@ struct Followed {
     idle_s: Option<f64>,
     /// The limit of a cgroup that held it back since its trouble began.
     limit: Option<ReachedLimit>,
+    /// It did so in the latest step.
+    was_at_limit: bool,
 }
 
 #[derive(Debug, Default)]
@@ -186,6 +189,7 @@ impl HostJudge {
             device.peers = PeerHistory::default();
             device.idle_s = None;
             device.limit = None;
+            device.was_at_limit = false;
         }
         self.shared_limits.clear();
     }
@@ -450,7 +454,7 @@ impl HostJudge {
             let before = remembered.clone().filter(|limit| match step.attribution {
                 Some(attribution) => attribution.still_holds(limit, is_in_trouble),
                 // A scan may come late.
-                None => is_in_trouble,
+                None => is_in_trouble && followed.was_at_limit,
             });
             let limit = before.or_else(|| {
                 let attribution = step.attribution?;
@@ -475,6 +479,7 @@ impl HostJudge {
                         attribution.blocking_limit(idle_below)
                     })
             });
+            let was_at_limit = std::mem::replace(&mut followed.was_at_limit, limit.is_some());
             let Some(limit) = limit else {
                 followed.limit = remembered.filter(|_| is_in_trouble);
                 continue;
@@ -483,6 +488,10 @@ impl HostJudge {
             if limit.holds_device && assessment.verdict < Some(Verdict::Throttled) {
                 assessment.conclude(Verdict::Throttled, evidence);
                 followed.limit = Some(limit);
+                if !was_at_limit {
+                    // It takes several steps in a row to see that a limit is reached.
+                    assessment.late_s = (RANK - 1) as f64 * interval.seconds();
+                }
             } else {
                 assessment.evidence.push(evidence);
             }

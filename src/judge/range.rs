@@ -359,7 +359,7 @@ impl Range {
 
     /// The unloaded latency in milliseconds of requests of this size, at most; `None` if it is not known.
     pub(super) fn unloaded_ms(&self, kib: f64) -> Option<f64> {
-        let hi = self.bounds(kib, 0.0, 0.0).sure;
+        let hi = self.bounds(kib, 0.0, 0.0).hi;
         hi.is_finite().then_some(hi)
     }
 }

@@ -173,11 +173,7 @@ fn latency_text(
     }
     let mut text = format!("{} take {await_ms}", direction.noun());
     if let (Some(times), Some(source)) = (latency.saturation, source) {
-        text += &format!(
-            ", {}{}",
-            multiple(times * source.scale()),
-            of_what_text(source, seen_s_ago)
-        );
+        text += &of_what_text(times * source.scale(), source, seen_s_ago);
     }
     if direction != IoDirection::Flushes {
         text += &format!("; {requests}");
@@ -199,21 +195,30 @@ fn at_a_time(queue: f64) -> String {
     format!("{} requests at a time", number(queue))
 }
 
-/// Returns the text after the multiple of a latency, which names the latency that it is a multiple of: `6.8x what any hard
-/// disk needs`.
-fn of_what_text(source: BaselineSource, seen_s_ago: Option<f64>) -> String {
-    match source {
-        BaselineSource::Given => " the given baseline".to_owned(),
-        BaselineSource::Saved => " the saved baseline".to_owned(),
-        BaselineSource::SinceBoot => " the mean since boot".to_owned(),
+/// A latency as a multiple of another one: `, 6.8x what any hard disk needs`.
+fn of_what_text(times: f64, source: BaselineSource, seen_s_ago: Option<f64>) -> String {
+    const ABOUT_THE_SAME: f64 = 1.1;
+    let known = match source {
+        BaselineSource::Given => "the given baseline".to_owned(),
+        BaselineSource::Saved => "the saved baseline".to_owned(),
+        BaselineSource::SinceBoot => "the mean since boot".to_owned(),
         BaselineSource::Class(class) => class_text(class).to_owned(),
-        BaselineSource::Peers => " its peers".to_owned(),
+        BaselineSource::Peers => "its peers".to_owned(),
         BaselineSource::Learned | BaselineSource::Lowest => match seen_s_ago {
             Some(seconds) if seconds >= 1.0 => {
-                format!(" the lowest seen {} ago", duration(seconds))
+                format!("the lowest seen {} ago", duration(seconds))
             }
-            _ => " the lowest seen".to_owned(),
+            _ => "the lowest seen".to_owned(),
         },
+    };
+    let is_limit = matches!(source, BaselineSource::Class(_));
+    let is_seen = matches!(source, BaselineSource::Learned | BaselineSource::Lowest);
+    if is_limit && times < 1.0 {
+        format!(", no longer than {known}")
+    } else if is_seen && times < ABOUT_THE_SAME {
+        format!(", about {known}")
+    } else {
+        format!(", {} {known}", multiple(times))
     }
 }
 
@@ -243,11 +248,11 @@ fn shared_limit_text(limit: &SharedLimit) -> String {
 
 fn class_text(class: Option<DeviceClass>) -> &'static str {
     match class {
-        None => " what any disk needs",
-        Some(DeviceClass::HardDisk) => " what any hard disk needs",
-        Some(DeviceClass::Ssd) => " what any SSD needs",
-        Some(DeviceClass::Nvme) => " what any NVMe SSD needs",
-        Some(DeviceClass::Network) => " what any network volume needs",
+        None => "what any disk needs",
+        Some(DeviceClass::HardDisk) => "what any hard disk needs",
+        Some(DeviceClass::Ssd) => "what any SSD needs",
+        Some(DeviceClass::Nvme) => "what any NVMe SSD needs",
+        Some(DeviceClass::Network) => "what any network volume needs",
     }
 }
 
@@ -320,8 +325,11 @@ fn verdict_text(report: &DeviceReport) -> String {
         .worst
         .as_ref()
         .map(|worst| evidence_text(&worst.evidence));
+    // A limit does not get worse.
+    let is_limit = matches!(verdict, Verdict::Throttled | Verdict::Capped);
+    let join = if is_limit { ": " } else { "; at worst, " };
     let worst = worst
-        .map(|worst| format!("; at worst, {worst}"))
+        .map(|worst| format!("{join}{worst}"))
         .unwrap_or_default();
     match verdict {
         Verdict::AccountingOff => {

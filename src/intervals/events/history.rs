@@ -11,9 +11,9 @@ use crate::judge::{EventRule, IoDirection, JudgedTime, Turn};
 
 /// The most steps that are remembered, to know the latency before an event.
 const MAX_RECENT: usize = 16;
-/// The seconds for which a fact that caused an event may be gone before the trouble is another one: facts are read every 10 s
-/// where all is well.
-const MAX_GONE_S: f64 = 10.0;
+/// The seconds for which a fact that caused an event may be gone before the trouble is another one: limits of cgroups, and facts
+/// where all is well, are read every 10 s, and it takes three intervals until a limit is seen to be reached.
+const MAX_GONE_S: f64 = 15.0;
 
 /// The recent past of a device and its event, in bounded memory.
 #[derive(Debug, Default)]
