@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 use super::follow::Progress;
 use super::record::samples::Recorder;
 use crate::capture::RecordFilter;
-use crate::console::RunContext;
+use crate::console::{RunContext, Warnings};
 use crate::counters::Sample;
 use crate::intervals::{BaselineStore, Detail, DeviceSelection, Input, Intervals, Learned};
 use crate::source::{KeptFile, Live, is_rereadable};
@@ -26,7 +26,7 @@ pub(super) struct ReadOnce {
     _kept: Option<KeptFile>,
 }
 
-/// Reads a source for the first time. `doing` is the text for what the program does until Ctrl-C without a COUNT. Returns
+/// Reads a source for the first time, and reports what is wrong with a capture. `doing` is the text for what the program does until Ctrl-C without a COUNT. Returns
 /// `None` if the first sample of the running system lacks a requested device: then nothing more is read.
 ///
 /// # Errors
@@ -57,7 +57,10 @@ pub(super) fn read_once(
     let is_live = intervals.is_live();
     if is_live {
         let samples = KeptFile::create(intervals.source_name())?;
-        let mut writer = samples.file.try_clone().context("cannot keep the samples")?;
+        let mut writer = samples
+            .file
+            .try_clone()
+            .context("cannot keep the samples")?;
         let interval = intervals.requested_interval().unwrap_or_default();
         let filter = RecordFilter::default();
         let mut recorder = Recorder::new(&input.root, filter, baselines, interval, TimeZone::UTC);
@@ -74,8 +77,10 @@ pub(super) fn read_once(
     let mut lacks_device = false;
     let mut count = 0u64;
     let mut progress = Progress::new(context.err_is_terminal, context.clock.monotonic());
+    let mut warnings = Warnings::about(&intervals.source_name());
     let shared = RefCell::new(&mut *context);
     let learned = intervals.learn(
+        &mut |warning| warnings.warn_capture(warning, shared.borrow_mut().err),
         &mut |intervals| {
             lacks_device = is_live && intervals.not_found().is_some();
             if is_unlimited && !lacks_device {
@@ -90,6 +95,7 @@ pub(super) fn read_once(
         },
     );
     progress.clear(context);
+    warnings.finish(context.err);
     let (learned, learn_signal) = learned?;
     if let Some(error) = failure.into_inner() {
         return Err(error).context("cannot keep the samples, to read them twice");

@@ -154,14 +154,15 @@ impl<'a> Intervals<'a> {
     /// When the source cannot be read.
     pub fn learn(
         mut self,
+        on_warning: OnWarning<'_>,
         on_start: &mut dyn FnMut(&Self) -> bool,
         on_interval: &mut dyn FnMut(),
     ) -> Result<(Learned, Option<u8>)> {
         self.tracker.judge = HostJudge::first_run();
         let mut signal = None;
-        if self.start(&mut |_| {})? && on_start(&self) {
+        if self.start(on_warning)? && on_start(&self) {
             loop {
-                match self.next_with_preceding(&mut |_| {})? {
+                match self.next_with_preceding(on_warning)? {
                     NextInterval::Rows(_) => on_interval(),
                     NextInterval::Break => {}
                     NextInterval::End => break,
