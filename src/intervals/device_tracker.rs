@@ -240,7 +240,7 @@ impl<'b> DeviceTracker<'b> {
 
     /// Adds a step of every device to the interval. Returns true if a step of the judge is over with it: that is a second or
     /// more, so that shorter ones are added up first.
-    pub(super) fn add(&mut self, step: &Step<'_>, without_util: bool) -> bool {
+    pub(super) fn add(&mut self, step: &Step<'_>) -> bool {
         for (index, (record, newer)) in self.records.iter_mut().zip(&step.newer.devices).enumerate()
         {
             let Some(previous) = step.device_match.previous_index(index) else {
@@ -248,8 +248,7 @@ impl<'b> DeviceTracker<'b> {
                 continue;
             };
             let older = &step.older.devices[previous];
-            let interval = Interval::between(&older.counters, &newer.counters, step.span)
-                .map(|interval| shown_util(interval, without_util));
+            let interval = Interval::between(&older.counters, &newer.counters, step.span);
             record.judged.add(interval.as_ref());
             self.had_reset |= interval.is_none();
             record.unjudged = match (record.unjudged, interval) {

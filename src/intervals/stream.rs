@@ -281,10 +281,7 @@ impl<'a> Intervals<'a> {
         self.observe_io_scan();
         let step = self.source.step();
         self.run_s += step.span.seconds();
-        if !self
-            .tracker
-            .add(&step, self.is_too_short_for_util(step.span))
-        {
+        if !self.tracker.add(&step) {
             return;
         }
         self.attribution = self.attributor.finish_step();
@@ -490,7 +487,7 @@ impl Intervals<'_> {
             &mut self.filter,
         );
         tracker.begin_interval();
-        if tracker.add(&step, false) {
+        if tracker.add(&step) {
             tracker.judge(&step, &self.topology, None);
         }
         let header = header(&boot, newer, span, self.has_all_requests);
