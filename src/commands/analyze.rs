@@ -88,7 +88,7 @@ impl Analyze {
         } else {
             context.time_zone()
         };
-        let (exit, analyzed) = sources.analyze("analyzing", &mut |_| {}, context)?;
+        let (mut exit, analyzed) = sources.analyze("analyzing", &mut |_| {}, context)?;
         let Some(Analyzed { mut report, .. }) = analyzed else {
             return Ok(exit);
         };
@@ -102,8 +102,20 @@ impl Analyze {
             (_, true) => json(&report, &mut out),
             _ => text(&report, self.width.or_available(context), &mut out),
         }
-        if let Some(path) = &self.save_baseline {
-            save_baseline(path, &report)?;
+        let has_baseline = report.devices.iter().any(|one| !one.baseline.is_empty());
+        match &self.save_baseline {
+            Some(path) if has_baseline => save_baseline(path, &report)?,
+            Some(_) => {
+                context.print_error(
+                    "no baseline to save: no device had 60 intervals with fewer than 2 requests at a time",
+                );
+                exit = if exit == Exit::Success {
+                    Exit::NoData
+                } else {
+                    exit
+                };
+            }
+            None => {}
         }
         context.show(&mut out)?;
         Ok(exit)

@@ -56,6 +56,8 @@ pub struct PlateauInRun {
     pub begin_s: f64,
     /// Seconds in which the device was capped at it.
     pub seconds: f64,
+    /// The intervals in these seconds.
+    pub intervals: u64,
 }
 
 /// Collects the intervals of one device.
@@ -196,6 +198,7 @@ impl DeviceAnalysis {
             Some(known) => {
                 let known = &mut self.plateaus[known];
                 known.seconds += seconds;
+                known.intervals += 1;
                 if plateau.intervals >= known.plateau.intervals {
                     known.plateau = plateau.clone();
                 }
@@ -205,7 +208,8 @@ impl DeviceAnalysis {
                 self.plateaus.push(PlateauInRun {
                     plateau: plateau.clone(),
                     begin_s,
-                    seconds: plateau.seconds.max(seconds),
+                    seconds: run_s + seconds - begin_s,
+                    intervals: plateau.intervals.min(self.intervals),
                 });
             }
             None => {}

@@ -139,7 +139,7 @@ fn plateau(one: &PlateauInRun, clock: &RunClock) -> Object {
         .field("iops", plateau.iops)
         .field("mib_per_s", plateau.mib_per_s)
         .field("variation", plateau.variation)
-        .field("intervals", plateau.intervals)
+        .field("intervals", one.intervals)
         .field("seconds", one.seconds)
         .field("begin", clock.moment(one.begin_s).at.map(time_text))
         .field("queue_from", plateau.queue_from)
