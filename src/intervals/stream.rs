@@ -350,6 +350,11 @@ impl<'a> Intervals<'a> {
         for device in &mut devices {
             if let DeviceState::Active(activity) = &mut device.state {
                 activity.incident = self.events.ongoing(&device.names);
+                // What is part of an incident is no flicker.
+                let verdict = activity.assessment.verdict;
+                if activity.incident.is_some() && verdict.is_some_and(Verdict::is_trouble) {
+                    activity.shown_verdict = verdict;
+                }
             }
         }
         let has_found_any = self.filter.has_found_any();
