@@ -917,6 +917,16 @@ mod latency_tests {
         for (source, expected) in sentences {
             assert_eq!(sentence(source, None), expected);
         }
+        // A multiple below 1 would say less.
+        let nvme = BaselineSource::Class(Some(DeviceClass::Nvme));
+        assert_eq!(
+            of_what_text(0.4, nvme, None),
+            ", no longer than what any NVMe SSD needs"
+        );
+        assert_eq!(
+            of_what_text(0.9, BaselineSource::Lowest, Some(20.0)),
+            ", about the lowest seen 20 s ago"
+        );
         assert_eq!(
             sentence(BaselineSource::Lowest, Some(Doubt::NothingQuieter)),
             "busy: 23.0 requests at a time, 17.5 ms each; no quieter time seen to compare with (blkstat help busy)"
@@ -949,6 +959,7 @@ mod explanation_tests {
             },
             begin_s: 0.0,
             seconds: 48.0,
+            intervals: 48,
         }
     }
 

@@ -299,9 +299,9 @@ fn another_fact_that_the_kernel_states_is_another_incident() {
     run.evidence = vec![limit_of("/b")];
     run = run.sda(&[(Throttled, 3)]);
     assert_eq!(run.incident("sda").as_deref(), Some("#2 sda 8 3"));
-    // The limit is gone, and something else is slow.
+    // The limit has been gone for longer than it takes to read it again, and something else is slow.
     run.evidence.clear();
-    run = run.sda(&[(Saturated, 9)]);
+    run = run.sda(&[(Saturated, 20)]);
     let owners: Vec<_> = run
         .tracker
         .events()
