@@ -97,14 +97,19 @@ impl Run {
     }
 }
 
-fn sda(verdicts: &[(Verdict, u64)]) -> Vec<(Verdict, f64, f64, bool)> {
+/// A verdict, and the seconds for which it was said in a row.
+type Said = (Verdict, u64);
+/// Verdict, beginning and end of an event, and whether it is ongoing.
+type Expected = (Verdict, f64, f64, bool);
+
+fn sda(verdicts: &[Said]) -> Vec<Expected> {
     Run::default().sda(verdicts).events()
 }
 
 #[test]
 fn an_event_begins_with_the_first_bad_step_and_ends_with_the_last() {
     // Verdicts with their seconds, and the events that follow from them.
-    let cases: [(&[(Verdict, u64)], &[(Verdict, f64, f64, bool)]); 7] = [
+    let cases: [(&[Said], &[Expected]); 7] = [
         (
             &[(Ok, 2), (Saturated, 4), (Ok, 6)],
             &[(Saturated, 2.0, 6.0, false)],
