@@ -5,8 +5,8 @@
 //!
 //! ```text
 //! source ──Sample──▶ intervals ──DeviceInterval──▶ report (table, JSON, CSV, summary, HTML)
-//! live | replay      metrics + live verdict │
-//!    │                                      └────▶ analysis ──DeviceReport──▶ report (text, JSON, fio job)
+//! live | replay      metrics + judge        │
+//!    │                                      └────▶ judge ──DeviceReport──▶ report (text, JSON, fio job)
 //!    └─────Sample──▶ iostat, pt_diskstats ──▶ the text of those tools
 //! ```
 //!
@@ -15,8 +15,8 @@
 //!   system, every kernel version and every capture.
 //! - [`metrics`] turns two samples and the time between them into [`metrics::Interval`].
 //! - [`intervals`] turns a stream of samples into [`intervals::DeviceInterval`]s: sampling deadlines, replay, breaks,
-//!   aggregation over a longer interval, hot-plug, device selection, totals, and the live verdict of each device.
-//! - [`analysis`] turns intervals into verdicts with their evidence, as data.
+//!   aggregation over a longer interval, hot-plug, device selection, totals, and events.
+//! - [`judge`] turns intervals into verdicts with their evidence, as data; with hindsight, the same a second time.
 //! - [`report`] turns finished values into bytes, with a folder for each kind of report. All sentences are here.
 //!   Metrics for Prometheus are such a report: [`intervals`] adds up their values and `commands::export` publishes them.
 //! - `screen`, with the cargo feature `top`, is the full screen: its state, its keys, and drawing to cells of a terminal.
@@ -26,9 +26,9 @@
 //!
 //! # Module order
 //!
-//! A module imports only modules to its left; `tests/repository/layering.rs` checks it: [`exit`], [`os_error`], [`memory_lock`], [`sanitize`], [`units`], `two_threads`, [`time_range`], [`schedule`], [`compression`],
+//! A module imports only modules to its left; `tests/repository/layering.rs` checks it: [`exit`], [`os_error`], [`memory_lock`], [`sanitize`], [`units`], [`time_range`], [`schedule`], [`compression`],
 //! [`signals`], [`terminal`], [`clock`], [`counters`], [`topology`], [`baselines`], [`attribution`], [`capture`],
-//! [`metrics`], [`analysis`], [`source`], [`intervals`], [`sink`], [`report`], [`console`], `screen`, [`iostat`],
+//! [`metrics`], [`judge`], [`source`], [`intervals`], [`sink`], [`report`], [`console`], `screen`, [`iostat`],
 //! [`pt_diskstats`], [`commands`].
 //!
 //! # Rules that hold everywhere
@@ -41,7 +41,6 @@
 //! - A name from outside (devices, files, hosts) reaches a terminal only through [`mod@sanitize`].
 //! - Only `commands::export` opens a socket, to listen if the user requests it.
 
-pub mod analysis;
 pub mod attribution;
 pub mod baselines;
 pub mod capture;
@@ -53,6 +52,7 @@ pub mod counters;
 pub mod exit;
 pub mod intervals;
 pub mod iostat;
+pub mod judge;
 pub mod memory_lock;
 pub mod metrics;
 pub mod os_error;
@@ -68,5 +68,4 @@ pub mod source;
 pub mod terminal;
 pub mod time_range;
 pub mod topology;
-mod two_threads;
 pub mod units;

@@ -416,6 +416,16 @@ pub struct Node {
 }
 
 impl Node {
+    /// Returns whether it passes its requests on to devices below it, with little work of its own: a volume or an array, but not
+    /// a loop device, whose requests go through a file system.
+    fn is_mapped(&self) -> bool {
+        let is_mapping = matches!(
+            self.kind,
+            Kind::Dm | Kind::Lvm | Kind::Crypt | Kind::Multipath | Kind::Md
+        );
+        is_mapping && !self.backing_devices.is_empty()
+    }
+
     /// The mount point given for a swap area, as in lsblk.
     pub const SWAP: &'static str = "[SWAP]";
 
@@ -545,15 +555,17 @@ impl Kind {
 }
 
 /// The technology of a device, on which its unloaded latency depends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// The faster ones come first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DeviceClass {
-    HardDisk,
-    /// Flash behind SATA or SAS.
-    Ssd,
     /// Flash in the host behind NVMe.
     Nvme,
+    /// Flash behind SATA or SAS.
+    Ssd,
     /// A volume of a cloud.
     Network,
+    HardDisk,
 }
 
 impl DeviceClass {
@@ -742,9 +754,31 @@ impl Topology {
         if stated.is_some() {
             return stated;
         }
-        let node = self
-            .node(disk)
-            .filter(|node| node.kind == Kind::Disk && node.backing_devices.is_empty())?;
+        let node = self.node(disk)?;
+        if !node.is_mapped() {
+            return self.class_of_disk(node, machine);
+        }
+        // The slowest class below; none if that of one of them is not known.
+        let mut slowest = None;
+        for below in self.devices_below(disk) {
+            let below = self.node(&below)?;
+            if below.is_mapped() || below.kind == Kind::Partition {
+                continue;
+            }
+            slowest = slowest.max(Some(self.class_of_disk(below, machine)?));
+        }
+        slowest
+    }
+
+    /// Returns the class of a single disk, or a volume of a cloud; `None` if it is not known to be one.
+    fn class_of_disk(&self, node: &Node, machine: &Machine) -> Option<DeviceClass> {
+        if node.stated_class.is_some() {
+            return node.stated_class;
+        }
+        if node.kind != Kind::Disk || !node.backing_devices.is_empty() {
+            return None;
+        }
+        let disk = node.name.as_str();
         let is_volume = provider(node, machine).is_some_and(|provider| provider != Provider::Other);
         let model = node.model.as_deref().unwrap_or_default().trim();
         let is_local = model.starts_with(EC2_LOCAL_MODEL) || model.starts_with(AZURE_LOCAL_MODEL);
@@ -1307,6 +1341,37 @@ mod provider_tests {
             Some(DeviceClass::Network)
         );
         assert_eq!(topology.device_class("sdb", &Machine::default()), None);
+    }
+
+    #[test]
+    fn a_volume_is_of_the_slowest_class_below_it() {
+        let stacked = |name: &str, kind, below: &[&str]| Node {
+            name: name.into(),
+            kind,
+            backing_devices: below.iter().map(|name| (*name).to_owned()).collect(),
+            ..Node::default()
+        };
+        let ssd = Node {
+            rotational: Some(false),
+            ..disk("sdb", "Samsung SSD 870")
+        };
+        let topology = Topology::new(vec![
+            disk("sda", "ST4000NM0035-1V4"),
+            ssd,
+            stacked("sdb1", Kind::Partition, &["sdb"]),
+            stacked("md0", Kind::Md, &["sda", "sdb1"]),
+            stacked("dm-0", Kind::Lvm, &["sdb1"]),
+            stacked("dm-1", Kind::Lvm, &["md0", "vda"]),
+            stacked("vda", Kind::Disk, &[]),
+            stacked("loop0", Kind::Loop, &["sda"]),
+            stacked("dm-2", Kind::Lvm, &["dm-3"]),
+            stacked("dm-3", Kind::Lvm, &["dm-2"]),
+        ]);
+        let class = |name| topology.device_class(name, &Machine::default());
+        assert_eq!(class("md0"), Some(DeviceClass::HardDisk));
+        assert_eq!(class("dm-0"), Some(DeviceClass::Ssd));
+        // One below is not known; a file system is between; a recording may claim a circle.
+        assert_eq!(["dm-1", "loop0", "dm-2"].map(class), [None; 3]);
     }
 
     #[test]

@@ -110,22 +110,79 @@ impl DeviceUse {
     }
 }
 
-/// Compares the scans at both ends of an interval, and watches the limits in all scans between them.
+/// Compares the scans at both ends of a time, and watches the limits in all scans between them: those of the latest step, and
+/// those of the interval that it is part of.
 #[derive(Default)]
 pub struct Attributor {
-    /// The scan at the beginning of the interval.
+    last: Option<Arc<IoScan>>,
+    counted_at_last: Counted,
+    limits: LimitHistory,
+    step: Window,
+    interval: Window,
+}
+
+/// The time since a scan.
+#[derive(Default)]
+struct Window {
+    /// The scan at its beginning.
     begin: Option<Arc<IoScan>>,
     /// The counters of the cgroups at that scan; for cgroups found later, at the scan that found them.
     counted_at_begin: Counted,
     ahead_at_begin: AheadOfParents,
-    last: Option<Arc<IoScan>>,
-    counted_at_last: Counted,
-    limits: LimitHistory,
     /// The limits that were reached since the beginning.
     reached: HashSet<LimitKey>,
     /// The tasks that were blocked in any scan since the beginning.
     blocked: Vec<BlockedTask>,
     skipped: u64,
+}
+
+impl Window {
+    /// Takes the first scan of all.
+    fn start(&mut self, scan: &Arc<IoScan>) {
+        self.begin = Some(Arc::clone(scan));
+        self.counted_at_begin = counters_by_path(scan);
+    }
+
+    fn observe(&mut self, scan: &Arc<IoScan>, limits: &LimitHistory) {
+        add_new_cgroups(scan, &mut self.counted_at_begin);
+        self.reached.extend(limits.reached());
+        self.skipped = self.skipped.saturating_add(scan.skipped);
+        for task in scan.blocked.iter().flatten() {
+            if !self.blocked.iter().any(|known| known.tid == task.tid) {
+                self.blocked.push(task.clone());
+            }
+        }
+    }
+
+    /// Returns the use of devices up to the `last` scan, and begins another time there. `None` without two scans at different
+    /// times; the time then goes on.
+    fn finish(
+        &mut self,
+        last: Option<&Arc<IoScan>>,
+        counted_at_last: &Counted,
+        limits: &LimitHistory,
+    ) -> Option<Attribution> {
+        let (begin, last) = (self.begin.clone()?, last?);
+        let elapsed_s = last.at.checked_sub(begin.at)?.as_secs_f64();
+        if elapsed_s == 0.0 {
+            return None;
+        }
+        let deltas = cgroup_deltas(&self.counted_at_begin, last, &mut self.ahead_at_begin);
+        let attribution = Attribution {
+            elapsed_s,
+            hierarchy: last.hierarchy,
+            devices: self.device_uses(&begin, last, deltas, limits, elapsed_s),
+            processes: last.processes.clone(),
+            hung_read: last.hung_read,
+            blocked: std::mem::take(&mut self.blocked),
+            skipped: std::mem::take(&mut self.skipped),
+            problem: last.problem,
+        };
+        self.begin = Some(Arc::clone(last));
+        self.counted_at_begin.clone_from(counted_at_last);
+        self.reached.clear();
+        Some(attribution)
+    }
 }
 
 impl Attributor {
@@ -139,47 +196,25 @@ impl Attributor {
             add_new_cgroups(scan, &mut self.counted_at_last);
             self.observe_limits(&last, scan, elapsed_s);
         } else {
-            self.begin = Some(Arc::clone(scan));
-            self.counted_at_begin = counters_by_path(scan);
+            self.step.start(scan);
+            self.interval.start(scan);
         }
-        add_new_cgroups(scan, &mut self.counted_at_begin);
+        self.step.observe(scan, &self.limits);
+        self.interval.observe(scan, &self.limits);
         self.counted_at_last = counters_by_path(scan);
-        self.skipped = self.skipped.saturating_add(scan.skipped);
-        let is_known = |task: &BlockedTask| self.blocked.iter().any(|known| known.tid == task.tid);
-        let blocked: Vec<_> = scan
-            .blocked
-            .iter()
-            .flatten()
-            .filter(|task| !is_known(task))
-            .cloned()
-            .collect();
-        self.blocked.extend(blocked);
         self.last = Some(Arc::clone(scan));
     }
 
-    /// Returns the use of devices since the last call, and begins another interval. `None` without two scans at
-    /// different times; the interval then continues.
+    /// Returns the use of devices since the last call, and begins another step.
+    pub fn finish_step(&mut self) -> Option<Attribution> {
+        self.step
+            .finish(self.last.as_ref(), &self.counted_at_last, &self.limits)
+    }
+
+    /// Returns the use of devices since the last call, and begins another interval.
     pub fn finish_interval(&mut self) -> Option<Attribution> {
-        let (begin, last) = (self.begin.as_ref()?, self.last.as_ref()?);
-        let elapsed_s = last.at.checked_sub(begin.at)?.as_secs_f64();
-        if elapsed_s == 0.0 {
-            return None;
-        }
-        let deltas = cgroup_deltas(&self.counted_at_begin, last, &mut self.ahead_at_begin);
-        let attribution = Attribution {
-            elapsed_s,
-            hierarchy: last.hierarchy,
-            devices: self.device_uses(begin, last, deltas, elapsed_s),
-            processes: last.processes.clone(),
-            hung_read: last.hung_read,
-            blocked: std::mem::take(&mut self.blocked),
-            skipped: std::mem::take(&mut self.skipped),
-            problem: last.problem,
-        };
-        self.begin = self.last.clone();
-        self.counted_at_begin.clone_from(&self.counted_at_last);
-        self.reached.clear();
-        Some(attribution)
+        self.interval
+            .finish(self.last.as_ref(), &self.counted_at_last, &self.limits)
     }
 
     /// Forgets all scans: the next one belongs to another host, or to another boot.
@@ -204,14 +239,16 @@ impl Attributor {
             }
         }
         self.limits.end_interval();
-        self.reached.extend(self.limits.reached());
     }
+}
 
+impl Window {
     fn device_uses(
         &self,
         older: &IoScan,
         newer: &IoScan,
         deltas: Vec<CgroupDelta>,
+        history: &LimitHistory,
         elapsed_s: f64,
     ) -> Vec<DeviceUse> {
         let mut by_device: HashMap<DeviceNumber, Vec<CgroupUse>> = HashMap::new();
@@ -223,8 +260,7 @@ impl Attributor {
             }
             let limit_use = |(kind, value): (LimitKind, u64)| {
                 let key = (Arc::clone(&cgroup.path), delta.number, kind);
-                let (is_reached, is_near) =
-                    (self.reached.contains(&key), self.limits.is_near(&key));
+                let (is_reached, is_near) = (self.reached.contains(&key), history.is_near(&key));
                 let rate = kind.amount(&delta.counted).0 as f64 / elapsed_s;
                 LimitUse {
                     kind,

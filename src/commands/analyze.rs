@@ -4,28 +4,28 @@
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
 use jiff::tz::TimeZone;
 
+use super::baseline_file::{read_replaceable_baselines, write_baselines};
 use super::follow::Progress;
+use super::hindsight::read_once;
 use super::options::{
     ANY_FIRST, FILE_FIRST, Host, SourceOptions, VerdictOptions, WidthOption, is_file, usage_error,
 };
-use crate::analysis::{DeviceAnalysis, DeviceReport, SavedBaselines, Settings, queue_by_layer};
-use crate::console::{RunContext, Warnings};
+use crate::capture::RecordingHeader;
+use crate::console::RunContext;
 use crate::exit::Exit;
 use crate::intervals::{
-    Detail, DeviceSelection, Input, IntervalRows, Intervals, NotFound, collect,
+    BaselineStore, Detail, DeviceSelection, Input, IntervalRows, Intervals, NotFound, collect,
 };
+use crate::judge::{DeviceReport, SavedBaselines, queue_by_layer};
 use crate::report::analysis::{
     AnalysisReport, Comparison, compare_json, compare_text, fio_job, json, text,
 };
 use crate::sanitize::sanitize;
-use crate::sink::write_atomically;
-use crate::source::read_json_object;
 use crate::time_range::TimeRange;
-use crate::two_threads::in_two_threads;
 
 #[derive(Args, Clone, Debug)]
 #[command(
@@ -76,22 +76,20 @@ impl Analyze {
         // A baseline must not be learned from the one that it replaces.
         verdicts.baseline.no_baseline |= self.save_baseline.is_some();
         let baselines = verdicts.load_baselines(host.baselines_for(&input), context)?;
-        let mut intervals = Intervals::open(
-            &input,
-            &selection,
-            Detail::Analysis,
-            &baselines,
-            context.clock,
-        )?;
+        let sources = Sources {
+            input: &input,
+            selection: &selection,
+            detail: Detail::Analysis,
+            baselines: &baselines,
+        };
         // Read the time zone only now: an error about a time of the range also names an unknown time zone.
         let time_zone = if self.json || self.fio {
             TimeZone::UTC
         } else {
             context.time_zone()
         };
-        let (exit, analysis) =
-            analyze_intervals(&mut intervals, "analyzing", &mut |_| {}, context)?;
-        let Some(mut report) = analysis else {
+        let (mut exit, analyzed) = sources.analyze("analyzing", &mut |_| {}, context)?;
+        let Some(Analyzed { mut report, .. }) = analyzed else {
             return Ok(exit);
         };
         report.is_selection = selection.names_devices();
@@ -104,8 +102,20 @@ impl Analyze {
             (_, true) => json(&report, &mut out),
             _ => text(&report, self.width.or_available(context), &mut out),
         }
-        if let Some(path) = &self.save_baseline {
-            save_baseline(path, &report)?;
+        let has_baseline = report.devices.iter().any(|one| !one.baseline.is_empty());
+        match &self.save_baseline {
+            Some(path) if has_baseline => save_baseline(path, &report)?,
+            Some(_) => {
+                context.print_error(
+                    "no baseline to save: no device had 60 intervals with fewer than 2 requests at a time",
+                );
+                exit = if exit == Exit::Success {
+                    Exit::NoData
+                } else {
+                    exit
+                };
+            }
+            None => {}
         }
         context.show(&mut out)?;
         Ok(exit)
@@ -134,17 +144,14 @@ impl Analyze {
             }
             let (input, selection) = (Input { range, ..input }, self.selection(devices));
             let baselines = self.verdicts.load_baselines(&[], context)?;
-            let mut intervals = Intervals::open(
-                &input,
-                &selection,
-                Detail::Comparison,
-                &baselines,
-                context.clock,
-            )?;
-            let (exit_of_one, analysis) =
-                analyze_intervals(&mut intervals, "comparing", &mut |_| {}, context)?;
-            let Some(analysis) = analysis.filter(|_| !matches!(exit_of_one, Exit::Signal(_)))
-            else {
+            let sources = Sources {
+                input: &input,
+                selection: &selection,
+                detail: Detail::Comparison,
+                baselines: &baselines,
+            };
+            let (exit_of_one, analysis) = sources.analyze("comparing", &mut |_| {}, context)?;
+            let Some(one) = analysis.filter(|_| !matches!(exit_of_one, Exit::Signal(_))) else {
                 return Ok(exit_of_one);
             };
             exit = if exit == Exit::Success {
@@ -152,7 +159,7 @@ impl Analyze {
             } else {
                 exit
             };
-            analyzed.push((intervals.source_name(), analysis));
+            analyzed.push((one.source_name, one.report));
         }
         let time_zone = context.time_zone();
         analyzed
@@ -294,31 +301,6 @@ fn write_fio_job(reports: &[DeviceReport], out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// Reads the text of saved baselines that may be replaced; `None` if the file does not exist.
-///
-/// # Errors
-/// If the file is not a saved baseline: it may be a recording.
-pub(super) fn read_replaceable_baselines(path: &Path) -> Result<Option<String>> {
-    if !path.exists() {
-        return Ok(None);
-    }
-    match read_json_object(path)? {
-        Some(text) => Ok(Some(text)),
-        None => bail!(
-            "{} exists and is not a saved baseline",
-            sanitize(&path.display().to_string())
-        ),
-    }
-}
-
-/// Saves baselines in a file.
-pub(super) fn write_baselines(path: &Path, baselines: &SavedBaselines) -> Result<()> {
-    let mut text = serde_json::to_vec_pretty(baselines)?;
-    text.push(b'\n');
-    write_atomically(path, &text)
-        .with_context(|| format!("cannot write {}", sanitize(&path.display().to_string())))
-}
-
 fn save_baseline(path: &Path, report: &AnalysisReport) -> Result<()> {
     let mut baselines = SavedBaselines::default();
     for device in report
@@ -332,46 +314,77 @@ fn save_baseline(path: &Path, report: &AnalysisReport) -> Result<()> {
     write_baselines(path, &baselines)
 }
 
-/// Analyzes all intervals and passes each to `on_interval`. Shows progress and reports missing data; `doing` is the
-/// text for what the program does until Ctrl-C without a COUNT. Returns the exit code, and the analysis, of all devices
-/// and with times in UTC, unless there was nothing to analyze.
-///
-/// # Errors
-/// When the source cannot be read.
-pub(super) fn analyze_intervals(
+/// What is analyzed, and how.
+pub(super) struct Sources<'a> {
+    pub(super) input: &'a Input,
+    pub(super) selection: &'a DeviceSelection,
+    pub(super) detail: Detail,
+    pub(super) baselines: &'a BaselineStore,
+}
+
+/// An analysis of all devices, with times in UTC.
+pub(super) struct Analyzed {
+    pub(super) report: AnalysisReport,
+    pub(super) host: RecordingHeader,
+    pub(super) source_name: String,
+}
+
+impl Sources<'_> {
+    /// Analyzes all intervals with hindsight and passes each to `on_interval`. Shows progress and reports missing data; `doing`
+    /// is the text for what the program does until Ctrl-C without a COUNT. Returns the exit code, and the analysis unless there
+    /// was nothing to analyze.
+    ///
+    /// # Errors
+    /// When the source cannot be read.
+    pub(super) fn analyze(
+        &self,
+        doing: &str,
+        on_interval: &mut dyn FnMut(&IntervalRows),
+        context: &mut RunContext<'_>,
+    ) -> Result<(Exit, Option<Analyzed>)> {
+        let Self {
+            input,
+            selection,
+            detail,
+            baselines,
+        } = *self;
+        let read = read_once(input, selection, detail, baselines, doing, context)?;
+        let Some(read) = read else {
+            // The running system lacks a device: it is opened again to say which.
+            let mut intervals =
+                Intervals::open(input, selection, detail, baselines, context.clock)?;
+            return analyze_intervals(&mut intervals, None, on_interval, context);
+        };
+        let mut intervals =
+            Intervals::open(&read.input, selection, detail, baselines, context.clock)?
+                .with_hindsight(read.learned);
+        analyze_intervals(&mut intervals, read.signal, on_interval, context)
+    }
+}
+
+/// Analyzes all intervals, of which a `signal` may have ended the first run.
+fn analyze_intervals(
     intervals: &mut Intervals<'_>,
-    doing: &str,
+    signal: Option<u8>,
     on_interval: &mut dyn FnMut(&IntervalRows),
     context: &mut RunContext<'_>,
-) -> Result<(Exit, Option<AnalysisReport>)> {
+) -> Result<(Exit, Option<Analyzed>)> {
     let mut progress = Progress::new(context.err_is_terminal, context.clock.monotonic());
-    let mut warnings = Warnings::about(&intervals.source_name());
     let mut count = 0u64;
-    let is_unlimited = intervals.is_live() && !intervals.has_count();
     let shared = RefCell::new(&mut *context);
-    let collected = collect(
-        intervals,
-        &mut |warning| warnings.warn_capture(warning, shared.borrow_mut().err),
-        &mut || {
-            if is_unlimited {
-                shared
-                    .borrow_mut()
-                    .print_error(format_args!("{doing} until Ctrl-C (no COUNT given)"));
-            }
-        },
-        &mut |rows| {
-            on_interval(rows);
-            count += 1;
-            progress.show(|| format!("{count} intervals"), &mut shared.borrow_mut());
-        },
-    );
+    let collected = collect(intervals, &mut |rows| {
+        on_interval(rows);
+        count += 1;
+        progress.show(|| format!("{count} intervals"), &mut shared.borrow_mut());
+    });
     progress.clear(context);
-    warnings.finish(context.err);
     let collected = collected?;
     if let Some(message) = intervals.mismatched_baselines() {
         context.print_error(message);
     }
-    let mut exit = collected.signal.map_or(Exit::Success, Exit::Signal);
+    let mut exit = signal
+        .or(collected.signal)
+        .map_or(Exit::Success, Exit::Signal);
     let has_data = intervals.span.intervals > 0 && !collected.devices.is_empty();
     if let Some(reason) = incomplete_reason(intervals, has_data)? {
         context.print_error(reason);
@@ -384,27 +397,15 @@ pub(super) fn analyze_intervals(
     if !has_data {
         return Ok((exit, None));
     }
-    let with_settings = |device: DeviceAnalysis| {
-        let identity = collected.identities.get(device.name()).map(String::as_str);
-        (intervals.settings(device.name(), identity), device)
-    };
-    let devices = collected.devices.into_iter().map(with_settings).collect();
-    let finish =
-        |(settings, device): (Settings, DeviceAnalysis)| device.finish(&settings, &collected.host);
-    let reports: Vec<DeviceReport> = in_two_threads(devices, finish);
     let topology = intervals.known_topology().cloned().unwrap_or_default();
-    let queues = queue_by_layer(&topology, &reports);
-    // Names show which partitions are on which disk.
-    let events = collected
-        .events
-        .events_with(&reports, &collected.clock, intervals.topology());
+    let queues = queue_by_layer(&topology, &collected.devices);
     let report = AnalysisReport {
-        devices: reports,
+        devices: collected.devices,
         queue_by_layer: queues,
         topology,
         is_selection: false,
         host: collected.host,
-        events,
+        events: collected.events,
         latencies: collected.latencies,
         clock: collected.clock,
         identities: collected.identities,
@@ -412,7 +413,12 @@ pub(super) fn analyze_intervals(
         has_details: true,
         is_unicode: true,
     };
-    Ok((exit, Some(report)))
+    let analyzed = Analyzed {
+        report,
+        host: intervals.host(),
+        source_name: intervals.source_name(),
+    };
+    Ok((exit, Some(analyzed)))
 }
 
 /// Returns why the analysis lacks a requested device or any data; `None` if it is complete.

@@ -2,10 +2,12 @@
 //! clap.
 
 mod analyze;
+mod baseline_file;
 mod devices;
 mod export;
 mod follow;
 mod help;
+mod hindsight;
 mod latency;
 mod options;
 mod record;
@@ -58,7 +60,7 @@ pub enum Plan {
     override_usage = "blkstat [OPTIONS] [DEVICE]... [INTERVAL [COUNT]]\n       blkstat COMMAND ...",
     after_help = "Manual: blkstat help COMMAND, or blkstat help TOPIC, which may be:
   \
-                  verdicts, evidence, health, baselines, columns, json, csv, recordings, files,
+                  verdicts, busy, evidence, health, baselines, columns, json, csv, recordings, files,
   \
                   prometheus, formulas, accuracy, kernels, performance"
 )]

@@ -13,10 +13,10 @@ use std::time::Duration;
 use anyhow::{Error, Result, anyhow};
 use clap::Args;
 
-use crate::analysis::{DeviceBaseline, Settings, StatedCap};
 use crate::console::RunContext;
 use crate::intervals;
 use crate::intervals::{BaselineOption, BaselineStore, DeviceSelection, Input, Stacked};
+use crate::judge::{DeviceBaseline, Settings, StatedCap};
 use crate::report::native::sort_keys;
 use crate::sanitize::sanitize;
 use crate::schedule::{Schedule, parse_interval};
@@ -263,7 +263,6 @@ impl Host {
         let options = [
             ("--every", capture.every.is_some()),
             ("--stack", !capture.stack.is_empty()),
-            ("--class", !capture.classes.is_empty()),
         ];
         if let (Some((option, _)), true) =
             (options.iter().find(|(_, given)| *given), files.is_empty())
@@ -372,7 +371,7 @@ pub(super) struct CaptureOptions {
     /// What a device of a capture without /sys stands on, such as dm-0=sda,sdb; repeatable
     #[arg(long, value_name = "DEVICE=BELOW,...", value_parser = stacked)]
     pub(super) stack: Vec<Stacked>,
-    /// Class of a device of a capture without /sys: hdd, ssd, nvme or network; repeatable
+    /// Class of a device whose class /sys does not show: hdd, ssd, nvme or network; repeatable
     #[arg(long = "class", value_name = "DEVICE=CLASS", value_parser = class)]
     pub(super) classes: Vec<(String, DeviceClass)>,
 }

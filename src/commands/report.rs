@@ -9,11 +9,11 @@ use clap::Args;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::analyze::analyze_intervals;
+use super::analyze::{Analyzed, Sources};
 use super::options::{FILE_FIRST, Host, SourceOptions, VerdictOptions};
 use crate::console::RunContext;
 use crate::exit::Exit;
-use crate::intervals::{Detail, DeviceSelection, History, Input, IntervalRows, Intervals};
+use crate::intervals::{Detail, DeviceSelection, History, Input, IntervalRows};
 use crate::report::html::Page;
 use crate::sanitize::sanitize;
 use crate::sink::{check_new_file, write_atomically};
@@ -69,23 +69,24 @@ impl Report {
         let baselines = self
             .verdicts
             .load_baselines(host.baselines_for(&input), context)?;
-        let mut intervals = Intervals::open(
-            &input,
-            &selection,
-            Detail::Analysis,
-            &baselines,
-            context.clock,
-        )?;
+        let sources = Sources {
+            input: &input,
+            selection: &selection,
+            detail: Detail::Analysis,
+            baselines: &baselines,
+        };
         let mut history = History::default();
         let observe = &mut |rows: &IntervalRows| history.observe(rows);
-        let (exit, analysis) = analyze_intervals(&mut intervals, "reporting", observe, context)?;
-        let Some(mut analysis) = analysis else {
+        let (exit, analyzed) = sources.analyze("reporting", observe, context)?;
+        let Some(Analyzed {
+            report: mut analysis,
+            host,
+            ..
+        }) = analyzed
+        else {
             return Ok(exit);
         };
-        let (host, capture) = (
-            intervals.host(),
-            input.from.as_ref().map(|path| path.display().to_string()),
-        );
+        let capture = input.from.as_ref().map(|path| path.display().to_string());
         let saturation_threshold = self.verdicts.saturation_threshold;
         let has_who = !self.no_who;
         (analysis.time_zone, analysis.is_selection) = (time_zone, selection.names_devices());

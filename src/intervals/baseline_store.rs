@@ -1,8 +1,8 @@
 //! The settings of each device's verdict, with the unloaded latencies that were given, saved or recorded for it.
 
-use crate::analysis::{BaselineSource, DeviceMatching, SavedBaselines, Settings};
 use crate::baselines::{RecordedBaseline, RecordedBaselines};
 use crate::counters::Device;
+use crate::judge::{BaselineSource, DeviceMatching, SavedBaselines, Settings};
 use crate::sanitize::sanitize;
 use crate::topology::Topology;
 

@@ -24,15 +24,11 @@ pub(super) struct DeviceAttributes {
     pub(super) identity: Option<String>,
     /// The kernel does not count its requests.
     pub(super) is_accounting_off: bool,
-    /// It is a disk, with no device below it whose requests it also counts.
-    pub(super) is_lowest: bool,
     /// Its part in a total.
     pub(super) total_role: TotalRole,
     is_listed_only_after_io: bool,
     /// Requested by name or by pattern.
     is_requested: bool,
-    /// Not requested, but stacked on a requested device or below one: it shows where the requests of that device wait.
-    pub(super) is_neighbor: bool,
 }
 
 /// Returns the mount points of a device, then the file behind it, separated by commas.
@@ -93,11 +89,6 @@ impl<'a> DeviceFilter<'a> {
             topology,
             is_restricted.then_some(requested.as_slice()),
         );
-        let names = devices
-            .iter()
-            .zip(&requested)
-            .filter(|(_, is_requested)| is_restricted && **is_requested);
-        let neighbors = neighbors(names.map(|(device, _)| device.name.as_str()), topology);
         let attributes = |(device, (is_requested, total_role)): (&Device, (bool, TotalRole))| {
             let node = topology.node(&device.name);
             let kind = node.map_or_else(|| Kind::from_name(&device.name), |node| node.kind);
@@ -112,12 +103,10 @@ impl<'a> DeviceFilter<'a> {
                 }),
                 identity: topology.identity(&device.name).map(str::to_owned),
                 is_accounting_off: node.is_some_and(Node::is_accounting_off),
-                is_lowest: kind == Kind::Disk && topology.depth(&device.name) == 0,
                 total_role,
                 is_listed_only_after_io: is_often_idle
                     && !(is_partition && self.selection.partitions),
                 is_requested,
-                is_neighbor: !is_requested && neighbors.contains(device.name.as_str()),
             }
         };
         let attributes: Vec<DeviceAttributes> = devices
@@ -281,34 +270,6 @@ impl<'a> DeviceFilter<'a> {
     }
 }
 
-/// Returns the devices, by the kernel's names, whose statistics the evidence of layers needs for the selected ones:
-/// those below a selected device, those on it, and those below the latter.
-pub(super) fn neighbors<'a>(
-    selected: impl Iterator<Item = &'a str>,
-    topology: &'a Topology,
-) -> HashSet<&'a str> {
-    let mut found = HashSet::new();
-    let mut add = |node: &'a Node| {
-        if node.kind != Kind::Partition {
-            found.extend([node.name.as_str()]);
-            found.extend(node.backing_devices.iter().map(String::as_str));
-        }
-    };
-    for name in selected {
-        topology.node(name).into_iter().for_each(&mut add);
-        for holder in topology.holders(name) {
-            add(holder);
-            // If it is a partition, requests to the devices on it reach the selected disk.
-            let is_partition = holder.kind == Kind::Partition;
-            topology
-                .holders(&holder.name)
-                .filter(|_| is_partition)
-                .for_each(&mut add);
-        }
-    }
-    found
-}
-
 /// Returns whether the kernel counts the requests of every device and the samples have every disk of the host, unlike a
 /// recording of only a few devices. Paths of NVMe disks may be missing, because their disks count their requests.
 pub(super) fn are_all_requests_counted(topology: &Topology, devices: &[Device]) -> bool {
@@ -325,42 +286,6 @@ pub(super) fn are_all_requests_counted(topology: &Topology, devices: &[Device]) 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn node(name: &str, kind: Kind, below: &[&str]) -> Node {
-        let backing_devices = below.iter().map(|name| (*name).to_owned()).collect();
-        Node {
-            name: name.into(),
-            kind,
-            backing_devices,
-            ..Node::default()
-        }
-    }
-
-    #[test]
-    fn neighbors_are_one_layer_away() {
-        let topology = Topology::new(vec![
-            node("loop0", Kind::Loop, &["dm-0"]),
-            node("dm-0", Kind::Lvm, &["sda1", "sdb"]),
-            node("sda1", Kind::Partition, &["sda"]),
-            node("sda", Kind::Disk, &[]),
-            node("sdb", Kind::Disk, &[]),
-            node("sdc", Kind::Disk, &[]),
-        ]);
-        let of = |name: &'static str| {
-            let mut found: Vec<String> = neighbors([name].into_iter(), &topology)
-                .into_iter()
-                .map(str::to_owned)
-                .collect();
-            found.sort();
-            found
-        };
-        assert_eq!(of("loop0"), ["dm-0", "loop0"]);
-        assert_eq!(of("dm-0"), ["dm-0", "loop0", "sda1", "sdb"]);
-        assert_eq!(of("sda"), ["dm-0", "sda", "sda1", "sdb"]);
-        assert_eq!(of("sdb"), ["dm-0", "sda1", "sdb"]);
-        assert_eq!(of("sdc"), ["sdc"]);
-        assert!(of("nope").is_empty());
-    }
 
     #[test]
     fn a_disk_that_is_missing_or_not_counted_may_have_any_requests() {

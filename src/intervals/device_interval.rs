@@ -10,9 +10,9 @@ use jiff::Timestamp;
 use super::device_names::DeviceNames;
 use super::incident::OngoingIncident;
 use super::known_limit::KnownLimit;
-use crate::analysis::{Assessment, Evidence, NfsWait, Verdict};
 use crate::attribution::{Attribution, ReachedLimit};
 use crate::counters::Health;
+use crate::judge::{Assessment, Evidence, NfsWait, Verdict, VerdictTimes};
 use crate::metrics::{DataFlag, HostStats, Interval};
 
 /// One interval: its header, the devices, an optional total, and devices that appeared or disappeared.
@@ -134,8 +134,10 @@ pub struct DeviceActivity {
     pub assessment: Assessment,
     /// Seconds of the interval with that verdict; `None` without one.
     pub verdict_s: Option<f64>,
-    /// The limit reached by a cgroup that uses the device; `None` without attribution, or if none was reached.
-    pub limit: Option<ReachedLimit>,
+    /// The seconds of the interval with each verdict.
+    pub times: VerdictTimes,
+    /// The verdict that a screen shows, which does not flicker.
+    pub shown_verdict: Option<Verdict>,
     /// The cgroup with most of the device's bytes; `None` without attribution or bytes.
     pub top_cgroup: Option<TopCgroup>,
     /// The incident that it belongs to in this interval; `None` without one.
@@ -146,14 +148,25 @@ pub struct DeviceActivity {
     pub health: Option<Arc<Health>>,
 }
 
+impl DeviceActivity {
+    /// The limit reached by a cgroup that uses the device; `None` without attribution, or if none was reached.
+    pub fn limit(&self) -> Option<&ReachedLimit> {
+        self.assessment
+            .evidence
+            .iter()
+            .find_map(|evidence| match evidence {
+                Evidence::AtLimit(limit) => Some(limit),
+                _ => None,
+            })
+    }
+}
+
 /// The cgroup with most of a device's bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TopCgroup {
     pub path: Arc<str>,
     /// Its part of the bytes in percent.
     pub share_pct: f64,
-    /// True if it may be more, because for a part of the time it is not known which cgroups used the device.
-    pub is_at_least: bool,
 }
 
 /// A device that appeared or disappeared. It has no other line in the interval.
@@ -232,7 +245,7 @@ impl DeviceInterval {
     /// The limits that it has reached, that of a cgroup first.
     pub fn reached_limits(&self) -> impl Iterator<Item = KnownLimit> {
         let activity = self.activity();
-        let of_cgroup = activity.and_then(|activity| activity.limit.as_ref());
+        let of_cgroup = activity.and_then(DeviceActivity::limit);
         let evidence = activity
             .into_iter()
             .flat_map(|activity| &activity.assessment.evidence);
@@ -251,7 +264,15 @@ impl DeviceInterval {
         self.activity().map(|activity| &activity.stats)
     }
 
-    /// The verdict; `None` if the data do not support one.
+    /// The verdict that a screen shows: a new one when it was said twice in a row, so that it does not flicker.
+    pub fn shown_verdict(&self) -> Option<Verdict> {
+        match &self.state {
+            DeviceState::Active(activity) => activity.shown_verdict,
+            _ => self.verdict(),
+        }
+    }
+
+    /// The verdict; `None` if there are no data.
     pub fn verdict(&self) -> Option<Verdict> {
         match &self.state {
             DeviceState::Active(activity) => activity.assessment.verdict,

@@ -5,79 +5,24 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::device_interval::DeviceActivity;
-use super::events::MAX_GAP_INTERVALS;
 use super::summary::DeviceSummary;
-use crate::analysis::{Assessment, Beside, LiveVerdict, PeerHistory, SharedLimit, Verdict};
-use crate::metrics::{Completed, DataFlag, HostStats, Interval, StallTimer};
+use crate::judge::{Assessment, Verdict, VerdictTimes};
+use crate::metrics::{Completed, DataFlag, Interval, StallTimer};
 
 /// The most departed devices that are remembered: bounds the memory if new names keep appearing.
 const MAX_DEPARTED: usize = 1000;
-
-/// The verdict on each step of a device.
-#[derive(Clone, Debug, Default)]
-pub(super) struct DeviceJudge {
-    /// `None` until the device is active: most devices of a large host never are.
-    live_verdict: Option<Box<LiveVerdict>>,
-    stall_timer: StallTimer,
-    pub(super) peers: PeerHistory,
-    /// The seconds since a request completed; `None` if none has since the beginning or a break.
-    pub(super) idle_s: Option<f64>,
-}
-
-impl DeviceJudge {
-    /// Notes a break in time: the next step does not follow the latest.
-    pub(super) fn interrupt(&mut self) {
-        if let Some(live_verdict) = &mut self.live_verdict {
-            live_verdict.interrupt();
-        }
-        self.stall_timer = StallTimer::default();
-        self.peers = PeerHistory::default();
-        self.idle_s = None;
-    }
-
-    /// Judges a step, with the host in it and the limit that the device shares with others. `new_live_verdict` creates the live verdict of a device that becomes active.
-    pub(super) fn judge(
-        &mut self,
-        stats: &Interval,
-        host: &HostStats,
-        shared_limit: Option<SharedLimit>,
-        new_live_verdict: impl FnOnce() -> LiveVerdict,
-    ) -> Assessment {
-        let stalled_s = self.stall_timer.observe(stats);
-        self.idle_s = match self.idle_s {
-            _ if stats.completed() > 0 => Some(0.0),
-            idle_s => idle_s.map(|idle_s| idle_s + stats.seconds()),
-        };
-        if self.live_verdict.is_none() && stats.is_idle() {
-            return Assessment {
-                verdict: Some(Verdict::Idle),
-                ..Assessment::default()
-            };
-        }
-        let live_verdict = self
-            .live_verdict
-            .get_or_insert_with(|| Box::new(new_live_verdict()));
-        live_verdict.observe(
-            stats,
-            stalled_s,
-            host,
-            Beside {
-                slow: self.peers.slow(),
-                shared_limit,
-            },
-        )
-    }
-}
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct DeviceRecord {
     stall_timer: StallTimer,
     pub(super) summary: DeviceSummary,
-    pub(super) judge: DeviceJudge,
+    /// What happened since the latest step of the judge; `None` if nothing is known of it, as after a reset.
+    pub(super) unjudged: Option<Interval>,
+    /// The latest judgement.
+    latest: Option<Assessment>,
     /// The interval so far.
     pub(super) judged: Judged,
-    /// The last known identity of the device; `None` if it was never known.
-    identity: Option<String>,
+    shown: ShownWord,
 }
 
 impl DeviceRecord {
@@ -89,40 +34,78 @@ impl DeviceRecord {
         }
     }
 
-    /// Notes a break in time: the next interval does not follow the latest.
+    /// Notes a break in time, or a reset within an interval: the next interval does not follow the latest.
     pub(super) fn interrupt(&mut self) {
-        self.interrupt_statistics();
-        self.judge.interrupt();
-    }
-
-    /// Notes that another device took the name: drops what was learned about the first.
-    pub(super) fn reset(&mut self) {
-        self.interrupt_statistics();
-        self.judge = DeviceJudge::default();
-    }
-
-    /// Notes a reset within an interval; called at the end of the interval.
-    pub(super) fn interrupt_statistics(&mut self) {
-        self.stall_timer = StallTimer::default();
-    }
-
-    /// Notes the identity of the device, if it is known now.
-    pub(super) fn identify(&mut self, identity: Option<&str>) {
-        let Some(identity) = identity.filter(|identity| self.identity.as_deref() != Some(identity))
-        else {
-            return;
+        *self = Self {
+            summary: self.summary,
+            judged: std::mem::take(&mut self.judged),
+            ..Self::default()
         };
-        if self.identity.replace(identity.to_owned()).is_some() {
-            self.reset();
-        }
     }
 
-    /// Takes an interval that ended `at`, and sets the values that also depend on earlier intervals.
-    pub(super) fn observe(&mut self, activity: &mut DeviceActivity, at: Option<Timestamp>) {
+    /// Takes the judgement on a step that ended `at`.
+    pub(super) fn note_judgement(
+        &mut self,
+        assessment: Option<Assessment>,
+        step: &Interval,
+        at: Option<Timestamp>,
+    ) {
+        if let Some(assessment) = &assessment {
+            self.judged.add_assessment(assessment, step, at);
+        }
+        self.latest = assessment;
+    }
+
+    /// The latest judgement; `None` without data.
+    pub(super) fn latest(&self) -> Option<&Assessment> {
+        self.latest.as_ref()
+    }
+
+    /// Returns the activity in an interval that ended `at`. An interval that is shorter than a step of the judge has the latest
+    /// word.
+    pub(super) fn take_activity(
+        &mut self,
+        stats: Interval,
+        at: Option<Timestamp>,
+    ) -> DeviceActivity {
+        let mut activity = self.judged.take_activity(stats);
+        if !self.judged.is_judged
+            && let Some(latest) = &self.latest
+        {
+            activity.assessment = latest.clone();
+            activity.verdict_s = latest.verdict.map(|_| stats.seconds());
+            activity.times.add(latest.verdict, stats.seconds());
+        }
+        activity.shown_verdict = self
+            .shown
+            .observe(activity.assessment.verdict, stats.seconds());
         activity.flag = DataFlag::of_util(&activity.stats);
         activity.stalled_s = self.stall_timer.observe(&activity.stats);
         self.summary
             .observe(&activity.stats, activity.stalled_s, at);
+        activity
+    }
+}
+
+/// The word that a screen shows, which does not flicker: a new one when it was said twice in a row. A stall, its end and the first word
+/// are shown at once, and so is every word of an interval of five seconds or longer.
+#[derive(Clone, Copy, Debug, Default)]
+struct ShownWord {
+    said: Option<Verdict>,
+    shown: Option<Verdict>,
+}
+
+impl ShownWord {
+    fn observe(&mut self, verdict: Option<Verdict>, seconds: f64) -> Option<Verdict> {
+        const LONG_S: f64 = 5.0;
+        let is_certain =
+            verdict == self.said || verdict == Some(Verdict::Stalled) || seconds >= LONG_S;
+        let is_over = self.shown == Some(Verdict::Stalled);
+        if is_certain || is_over || self.shown <= Some(Verdict::Idle) {
+            self.shown = verdict;
+        }
+        self.said = verdict;
+        self.shown
     }
 }
 
@@ -166,11 +149,11 @@ pub(super) struct Judged {
     /// `None` before the first step, and after a reset.
     pub(super) interval: Option<Interval>,
     steps: u64,
+    is_judged: bool,
     /// The worst assessment, the latest among equals, with the end of its step.
     worst: Option<(Assessment, Option<Timestamp>)>,
-    /// The seconds with that verdict.
-    verdict_s: f64,
-    trouble: Trouble,
+    /// The seconds with each verdict.
+    times: VerdictTimes,
     /// Those of reads, writes and flushes.
     saturations: [MeanSaturation; 3],
 }
@@ -197,29 +180,16 @@ impl Judged {
     }
 
     /// Adds the assessment of a step that ended `at`.
-    pub(super) fn add_assessment(
-        &mut self,
-        mut assessment: Assessment,
-        step: &Interval,
-        at: Option<Timestamp>,
-    ) {
-        if let Some(lasted_s) = &mut assessment.lasted_s {
-            *lasted_s = self.trouble.continued_s(*lasted_s, step.seconds());
-        } else {
-            self.trouble.pause(assessment.verdict, step.seconds());
-        }
+    fn add_assessment(&mut self, assessment: &Assessment, step: &Interval, at: Option<Timestamp>) {
+        self.is_judged = true;
         let [reads, writes, flushes] = &mut self.saturations;
         reads.add(assessment.read_saturation, &step.reads);
         writes.add(assessment.write_saturation, &step.writes);
         flushes.add(assessment.flush_saturation, &step.flushes);
-        let worst = self.worst.as_ref().map(|(worst, _)| rank(worst.verdict));
-        let own = rank(assessment.verdict);
-        if worst.is_none_or(|worst| own > worst) {
-            self.verdict_s = 0.0;
-        }
-        if worst.is_none_or(|worst| own >= worst) {
-            self.verdict_s += step.seconds();
-            self.worst = Some((assessment, at));
+        self.times.add(assessment.verdict, step.seconds());
+        let worst = self.worst.as_ref().map(|(worst, _)| worst.verdict);
+        if worst.is_none_or(|worst| assessment.verdict >= worst) {
+            self.worst = Some((assessment.clone(), at));
         }
     }
 
@@ -230,21 +200,21 @@ impl Judged {
     }
 
     /// Returns the activity of the device, with the verdict, in the interval as it is to be shown. The verdict is taken out.
-    pub(super) fn take_activity(&mut self, stats: Interval) -> DeviceActivity {
-        /// More than the rounding error of a sum, and less than any step.
-        const TOLERANCE_S: f64 = 1e-6;
+    fn take_activity(&mut self, stats: Interval) -> DeviceActivity {
         let (worst, evidence_at) = self.worst.take().unwrap_or_default();
         let [read_saturation, write_saturation, flush_saturation] =
             self.saturations.map(|saturation| saturation.mean());
-        let is_whole = (stats.seconds() - self.verdict_s).abs() < TOLERANCE_S;
-        let verdict_s = if is_whole {
-            stats.seconds()
-        } else {
-            self.verdict_s
-        };
+        // A sum of steps has rounding errors, and a step may have begun before the interval.
+        let verdict_s = worst.verdict.map(|verdict| self.times.of(verdict));
+        let is_whole = verdict_s.is_some_and(|seconds| seconds > stats.seconds() - 1e-6);
         DeviceActivity {
             stats,
-            verdict_s: worst.verdict.map(|_| verdict_s),
+            verdict_s: if is_whole {
+                Some(stats.seconds())
+            } else {
+                verdict_s
+            },
+            times: self.times,
             assessment: Assessment {
                 read_saturation,
                 write_saturation,
@@ -255,51 +225,6 @@ impl Judged {
             evidence_at: evidence_at.filter(|_| self.steps > 1),
             ..DeviceActivity::default()
         }
-    }
-}
-
-/// The trouble in the latest steps, up to the latest one that showed it.
-#[derive(Clone, Copy, Debug, Default)]
-struct Trouble {
-    /// The seconds for which it has lasted; 0 without one.
-    lasted_s: f64,
-    /// The seconds since then that did not show it.
-    pause_s: f64,
-}
-
-impl Trouble {
-    /// Adds a step that shows trouble which has lasted for these seconds by itself. Returns the seconds since the
-    /// beginning of trouble that paused for so few steps that they may be chance.
-    fn continued_s(&mut self, lasted_s: f64, step_s: f64) -> f64 {
-        let is_same = self.lasted_s > 0.0 && self.pause_s <= MAX_GAP_INTERVALS * step_s;
-        let since_s = if is_same {
-            self.lasted_s + self.pause_s + step_s
-        } else {
-            0.0
-        };
-        *self = Self {
-            lasted_s: lasted_s.max(since_s),
-            pause_s: 0.0,
-        };
-        self.lasted_s
-    }
-
-    /// Adds a step that shows no trouble.
-    fn pause(&mut self, verdict: Option<Verdict>, step_s: f64) {
-        match verdict {
-            None => self.pause_s += step_s,
-            Some(_) => *self = Self::default(),
-        }
-    }
-}
-
-/// The rank of the verdict on a step: the highest is shown. Steps without a verdict do not hide a verdict, which is
-/// shown with its seconds; but they rank above `idle`, because an interval with I/O is not idle.
-fn rank(verdict: Option<Verdict>) -> u8 {
-    match verdict {
-        Some(Verdict::Idle) => 0,
-        None => 1,
-        Some(verdict) => 2 + verdict.severity(),
     }
 }
 
@@ -332,14 +257,14 @@ impl MeanSaturation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::Evidence;
+    use crate::judge::Evidence;
 
     /// The activity in steps of a second each: verdict, saturation of reads and flushes, and their number.
     fn activity(steps: &[(Option<Verdict>, Option<f64>, u64)]) -> DeviceActivity {
         let mut judged = Judged::from(0);
         for (second, (verdict, saturation, ios)) in (1..).zip(steps) {
             let evidence = vec![Evidence::NothingCompleted {
-                in_flight: second,
+                in_flight: Some(second),
                 for_s: 0.0,
                 may_be_leaked: false,
             }];
@@ -358,7 +283,7 @@ mod tests {
             };
             judged.add(Some(&stats));
             judged.add_assessment(
-                assessment,
+                &assessment,
                 &stats,
                 Timestamp::from_second(second as i64).ok(),
             );
@@ -405,7 +330,7 @@ mod tests {
         );
         assert_eq!(
             verdict(&[Some(Idle), None, Some(Idle)]),
-            (None, None, Some(2))
+            (Some(Idle), Some(2.0), Some(3))
         );
         assert_eq!(verdict(&[]), (None, None, None));
     }
@@ -420,9 +345,9 @@ mod tests {
         };
         (0..10).for_each(|_| {
             judged.add(Some(&stats));
-            judged.add_assessment(ok.clone(), &stats, None);
+            judged.add_assessment(&ok, &stats, None);
         });
-        assert_ne!(judged.verdict_s, 1.0);
+        assert_ne!(judged.times.of(Verdict::Ok), 1.0);
         assert_eq!(
             judged.take_activity(judged.interval.unwrap()).verdict_s,
             Some(1.0)
@@ -451,5 +376,25 @@ mod tests {
         );
         assert_eq!(saturation(&[(Some(3.0), 90), (None, 11)]), None);
         assert_eq!(saturation(&[(None, 0)]), None);
+    }
+
+    #[test]
+    fn a_screen_shows_a_new_word_when_it_was_said_twice() {
+        use Verdict::{Busy, Idle, Ok, Saturated, Stalled};
+        let shown = |seconds: f64, said: &[Verdict]| -> Vec<Option<Verdict>> {
+            let mut word = ShownWord::default();
+            said.iter()
+                .map(|verdict| word.observe(Some(*verdict), seconds))
+                .collect()
+        };
+        let some = |verdicts: &[Verdict]| -> Vec<Option<Verdict>> {
+            verdicts.iter().copied().map(Some).collect()
+        };
+        let said = [Ok, Saturated, Ok, Busy, Busy, Stalled, Ok, Ok];
+        let expected = [Ok, Ok, Ok, Ok, Busy, Stalled, Ok, Ok];
+        assert_eq!(shown(1.0, &said), some(&expected));
+        assert_eq!(shown(10.0, &said), some(&said));
+        // The first word with work is shown at once.
+        assert_eq!(shown(1.0, &[Idle, Saturated]), some(&[Idle, Saturated]));
     }
 }

@@ -5,20 +5,20 @@ use std::sync::Arc;
 
 use super::baseline_store::BaselineStore;
 use super::device_filter::{DeviceAttributes, DeviceFilter};
-use super::device_interval::{DeviceEvent, DeviceInterval, DeviceState, EventKind};
+use super::device_interval::{DeviceEvent, DeviceInterval, DeviceState, EventKind, TopCgroup};
 use super::device_names::DeviceNames;
-use super::device_record::{DepartedDevices, DeviceJudge, DeviceRecord, Judged};
+use super::device_record::{DepartedDevices, DeviceRecord, Judged};
+use super::events::JudgedDevice;
 use super::health_watch::HealthWatch;
 
 use super::options::Detail;
 use super::step_source::Step;
 use super::summary::DeviceSummary;
 use super::total::{Total, counts_in_total};
-use crate::analysis::{
-    KnownDevice, LiveVerdict, PEER_ROUND_S, PeerGroup, Settings, SharedLimits, SinceBoot, Verdict,
-};
+use crate::attribution::Attribution;
 use crate::baselines::RecordedBaselines;
 use crate::counters::{Device, Sample};
+use crate::judge::{DeviceStep, HostJudge, KnownDevice, Settings, Step as JudgedStep, Verdict};
 use crate::metrics::{CountedTime, DeviceMatch, HostStats, Interval};
 use crate::source::DeviceResolver;
 use crate::topology::Topology;
@@ -26,6 +26,9 @@ use crate::units::Span;
 
 /// The most transient devices that are named: bounds the memory if new names keep appearing.
 const MAX_TRANSIENT_DEVICES: usize = 100;
+
+/// The shortest step of the judge in seconds: one, less what samples are early.
+const MIN_JUDGED_S: f64 = 0.95;
 
 /// Follows each device through the samples.
 pub(super) struct DeviceTracker<'b> {
@@ -41,10 +44,9 @@ pub(super) struct DeviceTracker<'b> {
     /// The facts about the devices of the last sample, which decide which known limits may apply to them.
     pub(super) known_devices: Vec<KnownDevice>,
     departed: DepartedDevices,
-    shared_limits: SharedLimits,
-    peer_groups: Vec<PeerGroup>,
-    /// The seconds of the present round in which peers are compared.
-    peer_round_s: f64,
+    pub(super) judge: HostJudge,
+    /// The seconds since the latest step of the judge.
+    unjudged_s: f64,
     /// The attributes of the devices at the beginning of the interval, if devices have changed since then.
     old_attributes: Option<Vec<DeviceAttributes>>,
     /// Devices that appeared in the interval and disappeared again. Some may also be in its first or last sample.
@@ -58,14 +60,12 @@ pub(super) struct DeviceTracker<'b> {
 
 pub(super) struct Rows {
     pub(super) listed: Vec<DeviceInterval>,
-    /// Active devices stacked on these or below them that are not listed.
-    pub(super) neighbors: Vec<DeviceInterval>,
     /// The total, if wanted.
     pub(super) total: Option<DeviceInterval>,
 }
 
 impl<'b> DeviceTracker<'b> {
-    pub(super) fn new(detail: Detail, baselines: &'b BaselineStore) -> Self {
+    pub(super) fn new(detail: Detail, baselines: &'b BaselineStore, judge: HostJudge) -> Self {
         Self {
             detail,
             baselines,
@@ -74,9 +74,8 @@ impl<'b> DeviceTracker<'b> {
             records: Vec::new(),
             known_devices: Vec::new(),
             departed: DepartedDevices::default(),
-            shared_limits: SharedLimits::default(),
-            peer_groups: Vec::new(),
-            peer_round_s: 0.0,
+            judge,
+            unjudged_s: 0.0,
             old_attributes: None,
             transient_devices: BTreeSet::new(),
             recorded: RecordedBaselines::default(),
@@ -99,28 +98,28 @@ impl<'b> DeviceTracker<'b> {
             // An analysis lists devices in the order of the capture.
             self.order = (0..devices.len()).collect();
         }
-        self.shared_limits.clear();
-        self.peer_groups =
-            PeerGroup::all(devices.iter().map(|device| device.name.as_str()), topology);
         self.had_reset = false;
         let none = RecordedBaselines::default();
         let recorded = recorded.unwrap_or(&none);
-        for ((record, attributes), device) in
-            self.records.iter_mut().zip(&self.attributes).zip(devices)
-        {
-            record.identify(attributes.identity.as_deref());
+        for device in devices {
             if self.recorded.get(&device.name) != recorded.get(&device.name) {
-                record.reset();
+                self.judge.forget(&device.name);
             }
         }
+        let identities = self.attributes.iter().map(|it| it.identity.as_deref());
+        let named = devices
+            .iter()
+            .map(|device| device.name.as_str())
+            .zip(identities);
+        self.judge.learn_devices(named, topology);
         self.recorded.clone_from(recorded);
     }
 
     /// Notes the beginning of a segment: the next interval does not follow the latest.
     pub(super) fn interrupt(&mut self) {
         self.records.iter_mut().for_each(DeviceRecord::interrupt);
-        self.peer_round_s = 0.0;
-        self.shared_limits.clear();
+        self.unjudged_s = 0.0;
+        self.judge.interrupt();
         self.health.interrupt();
     }
 
@@ -239,76 +238,111 @@ impl<'b> DeviceTracker<'b> {
         events
     }
 
-    /// Judges a step of every device, and adds it to the interval.
-    pub(super) fn judge(&mut self, step: &Step<'_>, topology: &Topology, without_util: bool) {
-        self.health.begin(step);
-        self.shared_limits.begin_step();
-        let host = HostStats::between(step.older, step.newer, step.span);
-        self.health.note_nfs(&host);
+    /// Adds a step of every device to the interval. Returns true if a step of the judge is over with it: that is a second or
+    /// more, so that shorter ones are added up first.
+    pub(super) fn add(&mut self, step: &Step<'_>) -> bool {
         for (index, (record, newer)) in self.records.iter_mut().zip(&step.newer.devices).enumerate()
         {
             let Some(previous) = step.device_match.previous_index(index) else {
+                record.unjudged = None;
                 continue;
             };
             let older = &step.older.devices[previous];
             let interval = Interval::between(&older.counters, &newer.counters, step.span);
             record.judged.add(interval.as_ref());
-            let Some(interval) = interval else {
-                record.judge = DeviceJudge::default();
-                self.had_reset = true;
-                continue;
+            self.had_reset |= interval.is_none();
+            record.unjudged = match (record.unjudged, interval) {
+                (Some(before), Some(interval)) if self.unjudged_s > 0.0 => {
+                    Some(before.followed_by(&interval))
+                }
+                (None, _) if self.unjudged_s > 0.0 => None,
+                (_, interval) => interval,
             };
-            let attributes = &self.attributes[index];
-            if attributes.is_accounting_off && interval.completed() == 0 {
-                continue;
-            }
-            let interval = shown_util(interval, without_util);
-            record.judge.peers.add(&interval);
-            let name_of = |index: usize| self.attributes[index].names.device.as_str();
-            let shared_limit = self.shared_limits.of(index, name_of);
-            if attributes.is_lowest {
-                self.shared_limits.add(index, &interval);
-            }
-            let known = self.known_devices.get(index).copied().unwrap_or_default();
-            let mut assessment = record.judge.judge(&interval, &host, shared_limit, || {
-                new_live_verdict(self.baselines, attributes, known, &self.recorded, older)
-            });
-            let activity = (&interval, record.judge.idle_s);
-            self.health.note(
-                &newer.name,
-                &mut assessment,
-                activity,
-                step.newer,
-                &host,
-                topology,
-            );
-            record
-                .judged
-                .add_assessment(assessment, &interval, step.newer.at.wall);
         }
-        self.shared_limits.end_step(step.span.seconds());
-        self.peer_round_s += step.span.seconds();
-        if self.peer_round_s >= PEER_ROUND_S {
-            self.compare_peers();
-        }
+        self.unjudged_s += step.span.seconds();
+        self.unjudged_s >= MIN_JUDGED_S
     }
 
-    /// Compares each device with its peers over the round that has ended.
-    fn compare_peers(&mut self) {
-        for group in &self.peer_groups {
-            let members = group.members();
-            let rounds: Vec<_> = members
-                .iter()
-                .map(|index| self.records[*index].judge.peers.take_round())
-                .collect();
-            for (index, comparison) in members.iter().zip(group.compare(&rounds)) {
-                self.records[*index]
-                    .judge
-                    .peers
-                    .push(comparison, self.peer_round_s);
+    /// Judges what happened since the latest step of the judge, up to the last sample.
+    pub(super) fn judge(
+        &mut self,
+        step: &Step<'_>,
+        topology: &Topology,
+        attribution: Option<&Attribution>,
+    ) {
+        let host = HostStats::between(step.older, step.newer, step.span);
+        self.health.begin(step.newer, self.unjudged_s);
+        self.health.note_nfs(&host);
+        let mut devices = Vec::with_capacity(self.records.len());
+        for (index, (record, newer)) in self.records.iter().zip(&step.newer.devices).enumerate() {
+            let before = step
+                .device_match
+                .previous_index(index)
+                .map_or(newer, |previous| &step.older.devices[previous]);
+            devices.push(DeviceStep {
+                name: &newer.name,
+                interval: record.unjudged,
+                before: &before.counters,
+                is_accounting_off: self.attributes[index].is_accounting_off,
+                held: self.health.held(&newer.name, step.newer, &host, topology),
+            });
+        }
+        let judged = JudgedStep {
+            devices: &devices,
+            host: &host,
+            topology,
+            attribution,
+        };
+        let settings = |index: usize| Settings {
+            device: self.known_devices.get(index).copied().unwrap_or_default(),
+            ..self.baselines.settings(
+                &step.newer.devices[index].name,
+                self.attributes[index].identity.as_deref(),
+                &self.recorded,
+            )
+        };
+        let said = self.judge.judge(&judged, settings);
+        for ((record, newer), assessment) in
+            self.records.iter_mut().zip(&step.newer.devices).zip(said)
+        {
+            let Some(interval) = record.unjudged else {
+                record.note_judgement(None, &Interval::default(), None);
+                continue;
+            };
+            let idle_s = self.judge.idle_s(&newer.name);
+            let assessment = assessment.map(|mut assessment| {
+                self.health
+                    .note(&newer.name, &mut assessment, (&interval, idle_s), topology);
+                assessment
+            });
+            record.note_judgement(assessment, &interval, step.newer.at.wall);
+        }
+        self.unjudged_s = 0.0;
+    }
+
+    /// The selected devices of the latest step of the judge, physical ones before those stacked on them, each with its
+    /// judgement.
+    pub(super) fn judged_devices<'a>(
+        &'a self,
+        filter: &DeviceFilter<'_>,
+        attribution: Option<&Attribution>,
+    ) -> Vec<JudgedDevice<'a>> {
+        let mut judged = Vec::new();
+        for index in &self.order {
+            let (attributes, record) = (&self.attributes[*index], &self.records[*index]);
+            let (Some(interval), Some(assessment)) = (&record.unjudged, record.latest()) else {
+                continue;
+            };
+            if filter.is_selected(attributes) {
+                judged.push(JudgedDevice {
+                    names: &attributes.names,
+                    interval,
+                    assessment,
+                    top_cgroup: top_cgroup(attribution, &attributes.names.device),
+                });
             }
         }
-        self.peer_round_s = 0.0;
+        judged
     }
 
     /// Returns the devices of an interval; `without_util` if it is too short for util.
@@ -319,14 +353,14 @@ impl<'b> DeviceTracker<'b> {
         span: Span,
         filter: &DeviceFilter<'_>,
         without_util: bool,
+        attribution: Option<&Attribution>,
     ) -> Rows {
-        let (mut rows, mut neighbors) = (Vec::new(), Vec::new());
+        let mut rows = Vec::new();
         let mut total = Total::default();
         for index in self.order.iter().copied() {
             let attributes = &self.attributes[index];
             let is_selected = filter.is_selected(attributes);
-            let is_needed = is_selected || attributes.is_neighbor;
-            if self.detail.lists_all() && !is_needed {
+            if self.detail.lists_all() && !is_selected {
                 continue;
             }
             let (record, device) = (&mut self.records[index], &last.devices[index]);
@@ -357,15 +391,15 @@ impl<'b> DeviceTracker<'b> {
             }
             let state = match interval.map(|interval| shown_util(interval, without_util)) {
                 None => {
-                    record.interrupt_statistics();
+                    record.interrupt();
                     DeviceState::Reset
                 }
                 Some(stats) if attributes.is_accounting_off && stats.completed() == 0 => {
                     DeviceState::AccountingOff(Box::new(stats))
                 }
                 Some(stats) => {
-                    let mut activity = Box::new(record.judged.take_activity(stats));
-                    record.observe(&mut activity, last.at.wall);
+                    let mut activity = Box::new(record.take_activity(stats, last.at.wall));
+                    activity.top_cgroup = top_cgroup(attribution, &device.name);
                     activity.health = last
                         .health
                         .as_ref()
@@ -390,8 +424,6 @@ impl<'b> DeviceTracker<'b> {
                 || row.verdict().is_some_and(Verdict::is_trouble) && is_selected;
             if is_listed || self.detail.lists_all() && is_selected {
                 rows.push(row);
-            } else if attributes.is_neighbor {
-                neighbors.push(row);
             }
         }
         let total = if filter.has_total() {
@@ -401,7 +433,6 @@ impl<'b> DeviceTracker<'b> {
         };
         Rows {
             listed: rows,
-            neighbors,
             total,
         }
     }
@@ -435,19 +466,13 @@ fn event(names: &Arc<DeviceNames>, kind: EventKind) -> DeviceEvent {
     }
 }
 
-/// Returns a new live verdict for a device that becomes active after this sample.
-fn new_live_verdict(
-    baselines: &BaselineStore,
-    attributes: &DeviceAttributes,
-    known: KnownDevice,
-    recorded: &RecordedBaselines,
-    device: &Device,
-) -> LiveVerdict {
-    let settings = Settings {
-        device: known,
-        ..baselines.settings(&device.name, attributes.identity.as_deref(), recorded)
-    };
-    LiveVerdict::new(&settings, SinceBoot::from_counters(&device.counters))
+/// Returns the cgroup with most of the bytes of a device; `None` if that is not known.
+fn top_cgroup(attribution: Option<&Attribution>, device: &str) -> Option<TopCgroup> {
+    let top = attribution?.device(device)?.top_cgroup()?;
+    Some(TopCgroup {
+        path: Arc::clone(&top.path),
+        share_pct: top.share_pct?,
+    })
 }
 
 /// Returns the interval without its util if that is too short for it.

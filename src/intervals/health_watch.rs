@@ -4,9 +4,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use super::step_source::Step;
-use crate::analysis::{Assessment, Evidence, HealthEvidence, NfsWait, Verdict, hidden_io_wait_pct};
 use crate::counters::{HealthFacts, NFS_UNANSWERED, SYNC_ACTION, Sample};
+use crate::judge::{
+    Assessment, Evidence, HealthEvidence, Held, NfsWait, Verdict, hidden_io_wait_pct,
+};
 use crate::metrics::{HostStats, Interval, in_flight};
 use crate::topology::Topology;
 
@@ -21,10 +22,6 @@ const MIN_UNANSWERED_S: f64 = 3.0;
 /// The least share of the time in which some task waits for I/O where one waits all the time: pressure is measured at
 /// other times than the samples are taken.
 const MOST_OF_THE_TIME_PCT: f64 = 50.0;
-
-/// The most seconds for which a device may hold requests before that is seen: facts are read every 10 s where all is well,
-/// and a step passes until they are used.
-const MAX_UNSEEN_S: f64 = 11.0;
 
 /// Follows the facts about the health of devices from step to step.
 #[derive(Debug, Default)]
@@ -64,12 +61,12 @@ struct Trouble {
 }
 
 impl HealthWatch {
-    /// Begins a step.
-    pub(super) fn begin(&mut self, step: &Step<'_>) {
-        self.run_s += step.span.seconds();
+    /// Begins a step of the judge of this length, which ends with a sample.
+    pub(super) fn begin(&mut self, sample: &Sample, seconds: f64) {
+        self.run_s += seconds;
         self.has_trouble = false;
         self.previous = self.facts.take();
-        self.facts.clone_from(&step.newer.health);
+        self.facts.clone_from(&sample.health);
         let is_same = match (&self.previous, &self.facts) {
             (Some(previous), Some(facts)) => Arc::ptr_eq(previous, facts),
             (previous, facts) => previous.is_none() && facts.is_none(),
@@ -125,33 +122,33 @@ impl HealthWatch {
         }
     }
 
-    /// Adds what the kernel says to the assessment of a device in a step, for `idle_s` seconds of which no request has
-    /// completed.
+    /// Returns since when the kernel says that a device holds requests back, and whether something waits for it; `None` if it
+    /// holds none back.
+    pub(super) fn held(
+        &self,
+        device: &str,
+        sample: &Sample,
+        host: &HostStats,
+        topology: &Topology,
+    ) -> Option<Held> {
+        let held_s = self.holding.get(device)?;
+        Some(Held {
+            for_s: self.run_s - held_s,
+            is_waited_for: is_waited_for(device, sample, host, topology),
+        })
+    }
+
+    /// Adds what the kernel says to the judgement on a device, for `idle_s` seconds of which no request has completed.
     pub(super) fn note(
         &mut self,
         device: &str,
         assessment: &mut Assessment,
         (stats, idle_s): (&Interval, Option<f64>),
-        sample: &Sample,
-        host: &HostStats,
         topology: &Topology,
     ) {
         let Some(facts) = self.facts.clone() else {
             return;
         };
-        let was_active_until_held = |held_s: f64| {
-            idle_s.is_some_and(|idle_s| held_s - (self.run_s - idle_s) <= MAX_UNSEEN_S)
-        };
-        if stats.completed() == 0
-            && let Some(held_s) = self.holding.get(device)
-            && (was_active_until_held(*held_s) || is_waited_for(device, sample, host, topology))
-        {
-            assessment.verdict = Some(Verdict::Stalled);
-            assessment.lasted_s = idle_s;
-            assessment
-                .evidence
-                .retain(|evidence| *evidence != Evidence::Idle);
-        }
         // A busy device that suddenly does nothing may be suspended: then it counts none of its requests.
         let has_stopped = stats.is_idle() && idle_s.is_some_and(|idle_s| idle_s <= stats.seconds());
         self.has_trouble |= has_stopped

@@ -6,8 +6,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::device_names::DeviceNames;
 use super::known_limit::KnownLimit;
-use crate::analysis::{HealthEvidence, IoDirection, Plateau};
 use crate::attribution::ReachedLimit;
+use crate::judge::{Assessment, Evidence, HealthEvidence, IoDirection, Plateau, Verdict};
 
 /// A point in time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -26,6 +26,11 @@ impl Moment {
             at: self.at.and_then(|at| at.checked_sub(duration).ok()),
             run_s: self.run_s - seconds,
         }
+    }
+
+    /// Returns the moment of a second of the run, in the same segment.
+    pub(super) fn at_run_s(self, run_s: f64) -> Self {
+        self.minus(self.run_s - run_s)
     }
 }
 
@@ -135,6 +140,36 @@ pub enum Cause {
 }
 
 impl Cause {
+    /// The most certain cause that a judgement shows; `None` if its verdict needs none.
+    pub(super) fn of(assessment: &Assessment, names: &Arc<DeviceNames>) -> Option<Self> {
+        let verdict = assessment.verdict?;
+        let mut found: Option<Self> = None;
+        for evidence in &assessment.evidence {
+            let cause = match evidence {
+                Evidence::AtLimit(limit) if limit.holds_device => {
+                    Some(Self::CgroupLimit(limit.clone()))
+                }
+                Evidence::Health(health) => Some(Self::Health(health.clone())),
+                Evidence::ConstantRate(plateau) if verdict == Verdict::Capped => Some(Self::Cap {
+                    plateau: (**plateau).clone(),
+                    device: Arc::clone(names),
+                }),
+                Evidence::HeldBetween { below, .. } if !below.is_empty() => {
+                    Some(Self::QueuedAbove(below.clone()))
+                }
+                other => evidence_name(other, verdict).map(Self::Evidence),
+            };
+            if let Some(cause) = cause
+                && found
+                    .as_ref()
+                    .is_none_or(|known| cause.rank() > known.rank())
+            {
+                found = Some(cause);
+            }
+        }
+        found
+    }
+
     /// Its name in machine formats.
     pub fn name(&self) -> &'static str {
         self.rank_and_name().1
@@ -150,6 +185,29 @@ impl Cause {
         matches!(self, Self::QueuedAbove(_) | Self::Evidence(_))
     }
 
+    /// Returns whether it is a fact that the kernel states: when it changes, the trouble is another one.
+    pub(super) fn is_fact(&self) -> bool {
+        matches!(self, Self::CgroupLimit(_) | Self::Health(_))
+    }
+
+    /// Returns whether two facts are the same, though a count may have grown or the value of a limit changed.
+    pub(super) fn is_same_fact(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::CgroupLimit(one), Self::CgroupLimit(other)) => {
+                (&one.cgroup, &one.limited_device, one.kind)
+                    == (&other.cgroup, &other.limited_device, other.kind)
+            }
+            (Self::Health(one), Self::Health(other)) => {
+                let facts = |health: &HealthEvidence| -> Vec<&'static str> {
+                    health.troubles.iter().map(|(fact, _)| fact.name).collect()
+                };
+                one.device == other.device
+                    && facts(one).iter().any(|fact| facts(other).contains(fact))
+            }
+            _ => false,
+        }
+    }
+
     fn rank_and_name(&self) -> (u8, &'static str) {
         match self {
             Self::CgroupLimit(_) => (5, "cgroup_limit"),
@@ -159,5 +217,19 @@ impl Cause {
             Self::QueuedAbove(_) => (1, "queued_between"),
             Self::Evidence(name) => (0, name),
         }
+    }
+}
+
+/// The name of the evidence in machine formats, if it supports a verdict; otherwise `None`.
+fn evidence_name(evidence: &Evidence, verdict: Verdict) -> Option<&'static str> {
+    match (evidence, verdict) {
+        (Evidence::NothingCompleted { .. }, Verdict::Stalled) => Some("nothing_completed"),
+        (Evidence::Hung { .. }, Verdict::Stalled) => Some("hung_requests"),
+        (_, Verdict::Stalled | Verdict::Throttled) => None,
+        (Evidence::SharedLimit(_), Verdict::Capped) => Some("shared_limit"),
+        (_, Verdict::Capped) => None,
+        (Evidence::SlowBesidePeers(_), _) => Some("peers"),
+        (Evidence::Latency { doubt: None, .. }, _) => Some("latency"),
+        _ => None,
     }
 }

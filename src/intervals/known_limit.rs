@@ -1,7 +1,7 @@
 //! A limit of a device that is known.
 
-use crate::analysis::{IoDirection, LimitMatch, Plateau, RateUnit, StatedCap};
 use crate::attribution::LimitKind;
+use crate::judge::{IoDirection, LimitMatch, Plateau, RateUnit, StatedCap};
 
 /// The origin of a limit that the user states.
 pub(super) const GIVEN: &str = "given";

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 
 use super::baseline_store::{BaselineStore, SavedFile, excerpt};
 use super::options::BaselineOption;
-use crate::analysis::{BaselineSource, DeviceMatching, SavedBaselines, Settings};
+use crate::judge::{BaselineSource, DeviceMatching, SavedBaselines, Settings};
 use crate::os_error::os_error_text;
 use crate::sanitize::sanitize;
 use crate::source::{FirstFile, read_first_file, read_json_object};

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::analysis::DeviceBaseline;
-use crate::source::ScanScope;
+use crate::judge::DeviceBaseline;
+use crate::source::{KeptPlace, ScanScope};
 use crate::time_range::TimeRange;
 use crate::topology::DeviceClass;
 
@@ -15,6 +15,8 @@ pub struct Input {
     pub from: Option<PathBuf>,
     /// Further files of the capture, in any order.
     pub more: Vec<PathBuf>,
+    /// What was read of a source that cannot be read twice; `None` if it can, or was not read yet.
+    pub kept: Option<KeptPlace>,
     /// What the user says of how the devices of a capture are stacked.
     pub stack: Vec<Stacked>,
     /// The classes of devices of a capture, as the user states them.

@@ -11,9 +11,9 @@ use super::incident::Incident;
 use super::known_limit::{GIVEN, KnownLimit};
 use super::stream::Intervals;
 use super::total::{counts_in_total, total_roles};
-use crate::analysis::{BaselineSource, RateUnit, StatedCap, Verdict};
 use crate::attribution::Attribution;
 use crate::counters::{Counters, Health, HostState};
+use crate::judge::{BaselineSource, RateUnit, StatedCap, VerdictTimes};
 use crate::metrics::Completed;
 use crate::topology::{Kind, Node};
 
@@ -28,9 +28,6 @@ pub const QUEUE_BOUNDS: [f64; 5] = [1.0, 4.0, 16.0, 64.0, 256.0];
 
 /// The most pairs of a device and a cgroup with a value of their own; the others of each device are combined into one.
 const MAX_CGROUPS: usize = 100;
-
-/// The name of the time without a verdict.
-const UNKNOWN: &str = "unknown";
 
 /// The selected devices that have metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -266,7 +263,7 @@ impl DeviceInfo {
 /// The values of a device since the start.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeviceTotals {
-    pub verdicts: VerdictSeconds,
+    pub verdicts: VerdictTimes,
     /// Seconds in intervals in which requests were in flight and none completed.
     pub stalled_s: f64,
     /// The requests whose times the kernel gives, those of each interval in the bucket of their mean latency. The sums are
@@ -287,19 +284,10 @@ pub struct DeviceTotals {
 impl DeviceTotals {
     /// Adds an interval of this length.
     fn observe(&mut self, device: &DeviceInterval, elapsed_s: f64) {
-        let verdict = device.verdict();
-        let verdict_s = device
-            .activity()
-            .and_then(|activity| activity.verdict_s)
-            .unwrap_or(elapsed_s);
-        let verdict_s = if verdict.is_some() {
-            verdict_s.min(elapsed_s)
-        } else {
-            0.0
-        };
-        self.verdicts.add(verdict, verdict_s);
-        // In a longer interval, only a part of the time has its worst verdict.
-        self.verdicts.add(None, elapsed_s - verdict_s);
+        match device.activity() {
+            Some(activity) => self.verdicts.add_all(&activity.times),
+            None => self.verdicts.add(device.verdict(), elapsed_s),
+        }
         let Some(activity) = device.activity() else {
             return;
         };
@@ -324,28 +312,6 @@ impl DeviceTotals {
         if let Some(limit) = device.reached_limits().find(|limit| limit.source != GIVEN) {
             self.reached_limits[usize::from(limit.unit == RateUnit::Kib)] = Some(limit);
         }
-    }
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct VerdictSeconds {
-    /// In the order of [`Verdict::ALL`]; then those without a verdict.
-    seconds: [f64; Verdict::ALL.len() + 1],
-}
-
-impl VerdictSeconds {
-    fn add(&mut self, verdict: Option<Verdict>, seconds: f64) {
-        let index = Verdict::ALL.iter().position(|one| Some(*one) == verdict);
-        self.seconds[index.unwrap_or(Verdict::ALL.len())] += seconds;
-    }
-
-    /// Returns the seconds with each verdict by its name, including zeros, and those without a verdict.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static str, f64)> {
-        Verdict::ALL
-            .iter()
-            .map(|verdict| verdict.name())
-            .chain([UNKNOWN])
-            .zip(self.seconds)
     }
 }
 
@@ -493,9 +459,10 @@ impl CgroupTotals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::Assessment;
     use crate::attribution::{CgroupUse, DeviceUse, IoRates, LimitKind, LimitUse};
-    use crate::intervals::{DeviceState, EventKind};
+    use crate::intervals::DeviceState;
+    use crate::judge::Assessment;
+    use crate::judge::Verdict;
     use crate::metrics::Interval;
 
     #[test]
@@ -587,62 +554,47 @@ mod tests {
         DeviceInterval::without_alias("sda", state)
     }
 
-    fn active(stats: Interval, assessment: Assessment, verdict_s: Option<f64>) -> DeviceInterval {
-        let activity = DeviceActivity {
+    fn active(stats: Interval, assessment: Assessment) -> DeviceInterval {
+        let mut activity = DeviceActivity {
             stats,
             assessment,
-            verdict_s,
             ..DeviceActivity::default()
         };
+        let verdict = activity.assessment.verdict;
+        activity.times.add(verdict, stats.seconds());
         interval(DeviceState::Active(Box::new(activity)))
     }
 
-    fn seconds(totals: &DeviceTotals, name: &str) -> f64 {
-        totals
-            .verdicts
-            .iter()
-            .find(|(verdict, _)| *verdict == name)
-            .unwrap()
-            .1
-    }
-
     #[test]
-    fn every_second_has_a_verdict_or_is_unknown() {
+    fn every_second_has_a_verdict_or_none() {
         let mut totals = DeviceTotals::default();
         let stats = Interval::unknown(2.0);
         let capped = Assessment {
             verdict: Some(Verdict::Capped),
             ..Assessment::default()
         };
-        totals.observe(&active(stats, capped.clone(), Some(2.0)), 2.0);
-        totals.observe(&active(stats, capped, Some(0.5)), 2.0);
-        totals.observe(&active(stats, Assessment::default(), None), 2.0);
+        totals.observe(&active(stats, capped), 2.0);
+        totals.observe(&active(stats, Assessment::default()), 2.0);
         totals.observe(&interval(DeviceState::AccountingOff(Box::new(stats))), 2.0);
         totals.observe(&interval(DeviceState::Reset), 2.0);
-        totals.observe(&interval(DeviceState::Event(EventKind::Appeared)), 2.0);
-        assert_eq!(
-            (
-                seconds(&totals, "capped"),
-                seconds(&totals, "accounting_off")
-            ),
-            (2.5, 2.0)
-        );
-        assert_eq!(seconds(&totals, UNKNOWN), 7.5);
-        assert_eq!(
-            totals
-                .verdicts
-                .iter()
-                .map(|(_, seconds)| seconds)
-                .sum::<f64>(),
-            12.0
-        );
+        let seconds: Vec<(Option<Verdict>, f64)> = totals
+            .verdicts
+            .iter()
+            .filter(|(_, seconds)| *seconds > 0.0)
+            .collect();
+        let expected = [
+            (Some(Verdict::Capped), 2.0),
+            (Some(Verdict::AccountingOff), 2.0),
+            (None, 4.0),
+        ];
+        assert_eq!(seconds, expected);
     }
 
     #[test]
     fn intervals_without_completions_are_stalled() {
         let mut totals = DeviceTotals::default();
         let stalled = Interval::unknown(1.5).with_in_flight(3);
-        totals.observe(&active(stalled, Assessment::default(), None), 1.5);
+        totals.observe(&active(stalled, Assessment::default()), 1.5);
         totals.observe(
             &active(
                 Interval {
@@ -650,7 +602,6 @@ mod tests {
                     ..stalled
                 },
                 Assessment::default(),
-                None,
             ),
             1.5,
         );
@@ -671,7 +622,7 @@ mod tests {
                 reads,
                 ..Interval::unknown(1.0).with_queue(2.0)
             };
-            totals.observe(&active(stats, assessment, None), 1.0);
+            totals.observe(&active(stats, assessment), 1.0);
         };
         observe(100, 4.0, Some(8.0));
         observe(300, 1.0, Some(2.0));

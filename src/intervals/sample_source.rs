@@ -72,6 +72,9 @@ impl<'a> SampleSource<'a> {
     /// # Errors
     /// When a capture cannot be opened or lacks the range, or no thread can be started.
     pub(super) fn open(input: &'a Input, clock: &'a dyn Clock) -> Result<Self> {
+        if let Some(kept) = &input.kept {
+            return Self::of_capture(input, Replay::open_kept(kept, input.every, clock)?);
+        }
         if let Some(path) = &input.from {
             return Self::of_capture(
                 input,
@@ -273,7 +276,7 @@ impl<'a> SampleSource<'a> {
     pub(super) fn topology(&mut self, newest: &Sample, previous: &Topology) -> Topology {
         let SourceKind::Replay(source) = &mut self.kind else {
             self.topology_read_at = newest.at.monotonic.unwrap_or_default();
-            return reread_topology(&self.input.root, previous);
+            return with_stated(reread_topology(&self.input.root, previous), self.input);
         };
         source.header_count = source.replay.state().header_count;
         let recorded = recorded_topology(&source.replay).cloned();
@@ -410,7 +413,7 @@ pub fn check_stated(topology: &Topology, input: &Input) -> Result<()> {
     let has = |name: &&String| topology.nodes().iter().any(|node| node.name == **name);
     if let Some((missing, class)) = input.classes.iter().find(|(device, _)| !has(&device)) {
         let (missing, class) = (sanitize(missing), class.name());
-        bail!("--class {missing}={class}: the capture has no device {missing}");
+        bail!("--class {missing}={class}: there is no device {missing}");
     }
     for Stacked { device, below } in &input.stack {
         if let Some(missing) = std::iter::once(device).chain(below).find(|name| !has(name)) {

@@ -15,7 +15,7 @@
 //! The values of a series are of any type that can be merged: [`Extent`] has minimum, mean and maximum of a quantity,
 //! `f64` an amount, [`WorstVerdict`] the most severe verdict, [`LatencyCounts`] the requests by their latency.
 
-use crate::analysis::Verdict;
+use crate::judge::Verdict;
 
 /// The fraction of a mean interval by which a point may exceed its planned length, because intervals are not equally
 /// long.

@@ -59,6 +59,8 @@ pub struct StepSource<'a> {
     is_over: bool,
     /// The number of samples read so far.
     pub sample_count: u64,
+    /// The number of samples after which the source counts as read; `None` to read all.
+    pub(super) max_samples: Option<u64>,
     resampling: Resampling,
     /// True until the first sample of the range of time that is shown is read.
     is_preceding: bool,
@@ -87,6 +89,7 @@ impl<'a> StepSource<'a> {
             missed_samples: 0,
             is_over: false,
             sample_count: 0,
+            max_samples: None,
             resampling: Resampling::new(input.interval, SampleTime::default()),
             is_preceding: false,
         }
@@ -199,10 +202,14 @@ impl<'a> StepSource<'a> {
             let missed = missed + self.samples.skip_passed(self.clock.monotonic());
             self.missed_samples = self.missed_samples.saturating_add(missed);
         }
-        match self
-            .samples
-            .read(&self.newest, &mut self.incoming, on_warning)
-        {
+        let is_over = self.max_samples.is_some_and(|max| self.sample_count >= max);
+        let found = if is_over {
+            Ok(false)
+        } else {
+            self.samples
+                .read(&self.newest, &mut self.incoming, on_warning)
+        };
+        match found {
             Ok(true) => {
                 self.sample_count += 1;
                 Ok(None)

@@ -8,22 +8,23 @@ use anyhow::{Result, bail};
 
 use super::baseline_store::BaselineStore;
 use super::device_filter::{DeviceFilter, are_all_requests_counted};
-use super::device_interval::{DeviceInterval, IntervalHeader, IntervalRows};
+use super::device_interval::{DeviceInterval, DeviceState, IntervalHeader, IntervalRows};
 use super::device_lookup::NotFound;
 use super::device_tracker::{DeviceTracker, Rows};
-use super::device_usage::note_usage;
 use super::events::{EventTracker, Events};
-use super::layers::note_held_between;
+use super::incident::Moment;
 use super::options::{Detail, DeviceSelection, Input};
 use super::sample_source::{OnLiveSample, OnWarning, SampleSource, check_stated};
 use super::step_source::{Next, Step, StepSource};
 use super::summary::{DeviceSummary, RunSpan};
-use crate::analysis::{Evidence, KnownDevice, MIN_UTIL_INTERVAL_S, Settings, hidden_io_wait_pct};
-use crate::attribution::Attributor;
+use crate::attribution::{Attribution, Attributor};
 use crate::baselines::RecordedBaselines;
 use crate::capture::RecordingHeader;
 use crate::clock::Clock;
 use crate::counters::{Counters, CpuTimes, Device, DeviceNumber, Sample};
+use crate::judge::{
+    HostJudge, Knowledge, KnownDevice, MIN_UTIL_INTERVAL_S, Settings, Verdict, hidden_io_wait_pct,
+};
 use crate::metrics::{DeviceMatch, HostStats};
 use crate::sanitize::sanitize;
 use crate::source::Replay;
@@ -43,8 +44,12 @@ pub struct Intervals<'a> {
     filter: DeviceFilter<'a>,
     pub(super) tracker: DeviceTracker<'a>,
     events: EventTracker,
+    /// The cgroups and processes in the latest step.
+    attribution: Option<Attribution>,
     topology: Topology,
     machine: Machine,
+    /// Seconds of all steps so far, without breaks.
+    run_s: f64,
     /// The number of times that the topology was read, or found in a recording.
     pub topology_revision: u64,
     /// True if the samples have the requests of all devices.
@@ -53,6 +58,14 @@ pub struct Intervals<'a> {
     pub span: RunSpan,
     /// True until the first interval of the range of time that is shown is returned.
     pub(super) is_before_range: bool,
+}
+
+/// What a first run has learned.
+#[derive(Debug)]
+pub struct Learned {
+    knowledge: Knowledge,
+    /// The samples that it read.
+    samples: u64,
 }
 
 /// The next step of the stream.
@@ -121,15 +134,58 @@ impl<'a> Intervals<'a> {
                 detail == Detail::Report && !input.single_samples,
             ),
             attributor: Attributor::default(),
-            tracker: DeviceTracker::new(detail, baselines),
+            tracker: DeviceTracker::new(detail, baselines, HostJudge::default()),
             events: EventTracker::default(),
+            attribution: None,
             topology: Topology::default(),
             machine: Machine::default(),
+            run_s: 0.0,
             topology_revision: 0,
             has_all_requests: false,
             span: RunSpan::default(),
             is_before_range: input.range.begin.is_some(),
         })
+    }
+
+    /// Reads all intervals for what they teach: the first run, which a second one with hindsight follows. `on_start` is called
+    /// after the first sample, and returns whether to go on. Also returns the signal that ended the run, if one did.
+    ///
+    /// # Errors
+    /// When the source cannot be read.
+    pub fn learn(
+        mut self,
+        on_warning: OnWarning<'_>,
+        on_start: &mut dyn FnMut(&Self) -> bool,
+        on_interval: &mut dyn FnMut(),
+    ) -> Result<(Learned, Option<u8>)> {
+        self.tracker.judge = HostJudge::first_run();
+        let mut signal = None;
+        if self.start(on_warning)? && on_start(&self) {
+            loop {
+                match self.next_with_preceding(on_warning)? {
+                    NextInterval::Rows(_) => on_interval(),
+                    NextInterval::Break => {}
+                    NextInterval::End => break,
+                    NextInterval::Signal(number) => {
+                        signal = Some(number);
+                        break;
+                    }
+                }
+            }
+        }
+        let learned = Learned {
+            samples: self.source.sample_count,
+            knowledge: self.tracker.judge.into_knowledge(),
+        };
+        Ok((learned, signal))
+    }
+
+    /// Judges with hindsight: with what a first run over the same samples has learned. Samples that were added meanwhile are not
+    /// read.
+    pub fn with_hindsight(mut self, learned: Learned) -> Self {
+        self.tracker.judge = HostJudge::second_run(learned.knowledge);
+        self.source.max_samples = Some(learned.samples);
+        self
     }
 
     /// Also passes each sample of the running system to `tap`, with the texts that it was read from. Samples of a
@@ -181,7 +237,7 @@ impl<'a> Intervals<'a> {
         loop {
             let is_preceding = match self.source.next(on_warning)? {
                 Next::Step { ends, is_preceding } => {
-                    self.judge();
+                    self.judge(is_preceding);
                     if !ends {
                         continue;
                     }
@@ -213,8 +269,8 @@ impl<'a> Intervals<'a> {
         self.observe_io_scan();
     }
 
-    /// Follows the devices to the last sample, and judges the step that leads to it.
-    fn judge(&mut self) {
+    /// Follows the devices to the last sample, and judges what leads to it.
+    fn judge(&mut self, is_preceding: bool) {
         if self.source.is_first_step() {
             self.tracker.begin_interval();
         }
@@ -222,13 +278,25 @@ impl<'a> Intervals<'a> {
         if have_changed || self.is_topology_stale() {
             self.learn_topology();
         }
+        self.observe_io_scan();
         let step = self.source.step();
-        self.tracker
-            .judge(&step, &self.topology, self.is_too_short_for_util(step.span));
+        self.run_s += step.span.seconds();
+        if !self.tracker.add(&step) {
+            return;
+        }
+        self.attribution = self.attributor.finish_step();
+        let attribution = self.attribution.as_ref();
+        self.tracker.judge(&step, &self.topology, attribution);
+        let now = Moment {
+            at: step.newer.at.wall,
+            run_s: self.run_s,
+        };
+        let judged = self.tracker.judged_devices(&self.filter, attribution);
+        self.events
+            .observe(&judged, now, attribution, &self.topology, is_preceding);
         if self.tracker.health.has_trouble {
             self.source.samples.refresh_health();
         }
-        self.observe_io_scan();
     }
 
     /// Passes the scan of the last sample on.
@@ -270,23 +338,27 @@ impl<'a> Intervals<'a> {
         }
         let Rows {
             listed: mut devices,
-            neighbors,
             total,
-        } = self
-            .tracker
-            .rows(first, last, span, &self.filter, without_util);
-        let listed_count = devices.len();
-        devices.extend(neighbors);
-        note_held_between(&mut devices, &self.topology);
-        note_usage(
-            &mut devices,
+        } = self.tracker.rows(
+            first,
+            last,
+            span,
+            &self.filter,
+            without_util,
             attribution.as_ref(),
-            &self.topology,
-            |device| self.events.incidents.limit_of(device),
         );
-        devices.truncate(listed_count);
+        for device in &mut devices {
+            if let DeviceState::Active(activity) = &mut device.state {
+                activity.incident = self.events.ongoing(&device.names);
+                // What is part of an incident is no flicker.
+                let verdict = activity.assessment.verdict;
+                if activity.incident.is_some() && verdict.is_some_and(Verdict::is_trouble) {
+                    activity.shown_verdict = verdict;
+                }
+            }
+        }
         let has_found_any = self.filter.has_found_any();
-        let mut rows = IntervalRows {
+        let rows = IntervalRows {
             header,
             devices,
             total,
@@ -294,7 +366,7 @@ impl<'a> Intervals<'a> {
             attribution,
             has_found_any,
         };
-        self.events.observe(&mut rows, &self.topology);
+        self.events.note_changes(&rows);
         self.source
             .samples
             .note_trouble(rows.devices.iter().any(may_be_in_trouble));
@@ -350,22 +422,16 @@ impl<'a> Intervals<'a> {
     }
 }
 
-/// Returns whether a device is in trouble, or may be before other intervals confirm it.
+/// Returns whether a device is in trouble, or may be soon.
 fn may_be_in_trouble(device: &DeviceInterval) -> bool {
-    let is_sign = |evidence: &Evidence| {
-        matches!(
-            evidence,
-            Evidence::Unconfirmed(_) | Evidence::HeldBetween { .. }
-        )
-    };
     device.activity().is_some_and(|activity| {
         activity.incident.is_some()
             || activity.stalled_s > 0.0
-            || activity.assessment.evidence.iter().any(is_sign)
+            || activity.assessment.verdict.is_some_and(Verdict::is_trouble)
     })
 }
 
-/// Returns the facts about the device of this kernel name that the analysis needs.
+/// Returns the facts about the device of this kernel name that the judge needs.
 fn known_device(topology: &Topology, machine: &Machine, name: &str) -> KnownDevice {
     let (provider, size_bytes) = topology.volume(name, machine);
     // A loop or device-mapper device is no volume of a cloud, unless the disk below it is known to be one.
@@ -414,7 +480,7 @@ impl Intervals<'_> {
             span,
             device_match: DeviceMatch::Identical,
         };
-        let mut tracker = DeviceTracker::new(Detail::Report, self.baselines);
+        let mut tracker = DeviceTracker::new(Detail::Report, self.baselines, HostJudge::default());
         let resolver = self.source.samples.resolver();
         tracker.follow(&step);
         let recorded = self.source.samples.recorded_baselines();
@@ -426,7 +492,9 @@ impl Intervals<'_> {
             &mut self.filter,
         );
         tracker.begin_interval();
-        tracker.judge(&step, &self.topology, false);
+        if tracker.add(&step) {
+            tracker.judge(&step, &self.topology, None);
+        }
         let header = header(&boot, newer, span, self.has_all_requests);
         let header = IntervalHeader {
             is_since_boot: true,
@@ -435,8 +503,7 @@ impl Intervals<'_> {
         let Rows {
             listed: devices,
             total,
-            ..
-        } = tracker.rows(&boot, newer, span, &self.filter, false);
+        } = tracker.rows(&boot, newer, span, &self.filter, false, None);
         let (events, attribution) = (Vec::new(), None);
         show(&IntervalRows {
             header,
@@ -529,16 +596,16 @@ impl Intervals<'_> {
             .devices
             .iter()
             .zip(&self.tracker.attributes);
-        let selected = devices
-            .zip(&self.tracker.records)
-            .filter(|((_, it), _)| self.filter.is_selected(it));
-        selected.map(|((device, _), record)| {
-            (
-                device.name.as_str(),
-                &device.counters,
-                record.judge.peers.usual(),
-            )
-        })
+        devices
+            .filter(|(_, it)| self.filter.is_selected(it))
+            .map(|(device, _)| {
+                let name = device.name.as_str();
+                (
+                    name,
+                    &device.counters,
+                    self.tracker.judge.beside_peers(name),
+                )
+            })
     }
 
     /// Returns the whole devices that are selected in the last sample or contain selected partitions, by the kernel's
@@ -569,14 +636,15 @@ impl Intervals<'_> {
             .collect()
     }
 
-    /// Returns the events of the listed devices so far, with the incidents that they belong to.
-    pub fn events(&self) -> Events {
-        self.events.events(&self.topology)
+    /// Forgets what was learned of all devices.
+    pub(super) fn forget_devices(&mut self) {
+        self.tracker.judge = HostJudge::default();
+        self.learn_topology();
     }
 
-    /// Takes the events so far. The analysis of all intervals completes them.
-    pub(in crate::intervals) fn take_events(&mut self) -> EventTracker {
-        std::mem::take(&mut self.events)
+    /// Returns the events of the listed devices so far, with the incidents that they belong to.
+    pub fn events(&self) -> Events {
+        self.events.events()
     }
 
     /// Returns the summary of each selected device, by label, worst first ([`DeviceSummary::worst_first`]).

@@ -1,23 +1,19 @@
 //! Sentences for the evidence of verdicts, shared by the table, JSON, CSV and the report of an analysis; and limits in words:
 //! plateaus, limits of clouds, which are facts if the provider of the volume is known, and limits of cgroups.
 
-use std::borrow::Cow;
-
 use jiff::Timestamp;
 
-use crate::analysis::{
-    Assessment, BaselineSource, CloudLimit, CloudVolume, DeviceReport, DirectionReport, Doubt,
-    Evidence, ExceededCap, HealthEvidence, IoDirection, Latency, LimitMatch,
-    MIN_QUEUEING_SATURATION, MIN_SATURATED_QUEUE, MaxRate, NfsWait, Plateau, RateUnit, Reason,
-    SharedLimit, SlowBesidePeers, Verdict, hidden_io_wait_pct,
-};
 use crate::attribution::{LimitKind, ReachedLimit, cgroup_name};
 use crate::counters::{
     CgroupHierarchy, Fact, FactKind, FactValue, Health, SYNC_ACTION, SYNC_COMPLETED, SYNC_SPEED,
 };
 use crate::intervals::{Cause, DeviceActivity, Harm, Incident, IncidentSummary, IntervalHeader};
+use crate::judge::{
+    Assessment, BaselineSource, CloudLimit, CloudVolume, DeviceReport, DirectionReport, Doubt,
+    Evidence, HealthEvidence, IoDirection, Latency, LimitMatch, NfsWait, Plateau, RateUnit,
+    SharedLimit, SlowBesidePeers, Verdict, hidden_io_wait_pct,
+};
 use crate::metrics::Interval;
-use crate::report::layout::number_format::{multiple_figure, queue_figure, time_figure};
 use crate::report::layout::sentence_numbers::{
     counted, duration, multiple, named, number, per_second, percent, percent_of, queue, time,
 };
@@ -29,6 +25,7 @@ pub(crate) fn verdict_mark(verdict: Option<Verdict>) -> char {
     match verdict {
         Some(Verdict::Idle) => ' ',
         Some(Verdict::Ok) => '.',
+        Some(Verdict::Busy) => '+',
         Some(Verdict::Queueing) => '-',
         Some(Verdict::Saturated) => '=',
         Some(Verdict::Capped) => 'C',
@@ -40,21 +37,9 @@ pub(crate) fn verdict_mark(verdict: Option<Verdict>) -> char {
     }
 }
 
-/// Returns a sentence for each piece of evidence. Without a verdict, the first names the baseline that is missing.
+/// Returns a sentence for each piece of evidence.
 pub(crate) fn evidence_sentences(assessment: &Assessment) -> Vec<String> {
-    let missing = if assessment.verdict.is_none() {
-        missing_baseline(assessment)
-    } else {
-        None
-    };
-    let is_repeated =
-        |evidence: &&Evidence| missing.is_some() && matches!(evidence, Evidence::Latency { .. });
-    let others = assessment
-        .evidence
-        .iter()
-        .filter(|evidence| !is_repeated(evidence))
-        .map(evidence_text);
-    missing.iter().cloned().chain(others).collect()
+    assessment.evidence.iter().map(evidence_text).collect()
 }
 
 /// The evidence like [`evidence_sentences`], for people. A sentence about one of several samples in the interval begins
@@ -73,61 +58,6 @@ pub(crate) fn timed_evidence_sentences(
     sentences
 }
 
-/// Appends the sentence for an interval without a verdict because unloaded latency is not known; returns `None` if
-/// there is another reason.
-fn missing_baseline(assessment: &Assessment) -> Option<String> {
-    let doubts = || {
-        assessment
-            .evidence
-            .iter()
-            .filter_map(|evidence| match evidence {
-                Evidence::Latency {
-                    direction, doubt, ..
-                } => Some((*direction, (*doubt)?)),
-                _ => None,
-            })
-    };
-    let doubt = doubts().next()?.1;
-    let has_other_reason = doubts().any(|(_, doubt)| !doubt.is_about_baseline())
-        || assessment
-            .evidence
-            .iter()
-            .any(|evidence| matches!(evidence, Evidence::Unconfirmed(_)));
-    if has_other_reason {
-        return None;
-    }
-    let with_doubt = doubts().filter(|(_, other)| *other == doubt);
-    let nouns = with_doubt
-        .map(|(direction, _)| direction.noun())
-        .collect::<Vec<_>>()
-        .join(" and ");
-    let has_flushes = doubts().any(|(direction, _)| direction == IoDirection::Flushes);
-    let option = if has_flushes {
-        "--baseline"
-    } else {
-        "--baseline-ms"
-    };
-    let missing = match doubt {
-        Doubt::NoBaseline => {
-            format!(
-                "unloaded latency of {nouns} unknown; give it with {option} (or --class for a capture)"
-            )
-        }
-        Doubt::ConstantLoad if has_flushes => {
-            format!(
-                "{nouns} may be unloaded or at a limit; give their unloaded latency with {option}"
-            )
-        }
-        Doubt::ConstantLoad => {
-            format!("{nouns} may be unloaded or at a limit; give {option} or --cap")
-        }
-        _ => format!(
-            "{nouns} take far longer than since boot; give their unloaded latency with {option}"
-        ),
-    };
-    Some(format!("no verdict: {missing}"))
-}
-
 /// A fact about one interval as a sentence without a period.
 fn evidence_text(evidence: &Evidence) -> String {
     match evidence {
@@ -137,25 +67,26 @@ fn evidence_text(evidence: &Evidence) -> String {
             for_s,
             may_be_leaked,
         } => {
-            let text = format!(
-                "{in_flight} in flight, none completed for {}",
-                duration(*for_s)
+            let in_flight = in_flight.map_or_else(
+                || "requests wait".to_owned(),
+                |count| format!("{count} in flight"),
             );
-            text + leaked_text(*may_be_leaked)
+            let leaked = if *may_be_leaked {
+                "; no task has waited for I/O for minutes, so the kernel may have lost count of them"
+            } else {
+                ""
+            };
+            format!(
+                "{in_flight}, none completed for {}{leaked}",
+                duration(*for_s)
+            )
         }
-        Evidence::Hung {
-            requests,
-            for_s,
-            may_be_leaked,
-            may_be_bursts,
-        } => {
+        Evidence::Hung { requests, for_s } => {
             let requests = counted(*requests, "request");
-            let text = format!(
+            format!(
                 "{requests} in flight for {} or longer while others complete",
                 duration(*for_s)
-            );
-            let bursts = "; or as many are issued just before every sample";
-            text + leaked_text(*may_be_leaked) + if *may_be_bursts { bursts } else { "" }
+            )
         }
         Evidence::HeldBetween {
             in_flight,
@@ -185,29 +116,14 @@ fn evidence_text(evidence: &Evidence) -> String {
             )
         }
         Evidence::NoLatency => "no read or write latency to assess".to_owned(),
-        Evidence::Unconfirmed(verdict) => {
-            format!(
-                "{} in this interval, not yet confirmed by other intervals",
-                verdict.name()
-            )
-        }
         Evidence::Latency {
             direction,
             latency,
             source,
+            seen_s_ago,
             doubt,
-        } => {
-            // Nearly every interval of a busy device has this sentence.
-            let mut text = Vec::with_capacity(128);
-            text.extend_from_slice(latency_name(*direction).as_bytes());
-            text.push(b' ');
-            push_latency(latency, *source, &mut text);
-            if let Some(doubt) = doubt {
-                text.extend_from_slice(doubt_text(doubt, *direction).as_bytes());
-            }
-            // Texts of this file and numbers are always valid UTF-8.
-            String::from_utf8(text).unwrap_or_default()
-        }
+            ..
+        } => latency_text(*direction, latency, *source, *seen_s_ago, *doubt),
         Evidence::SlowBesidePeers(slow) => {
             let SlowBesidePeers {
                 direction,
@@ -224,11 +140,7 @@ fn evidence_text(evidence: &Evidence) -> String {
         Evidence::SharedLimit(limit) => shared_limit_text(limit),
         Evidence::ConstantRate(plateau) => {
             let (rate, limit) = (plateau_rate(plateau), limit_suffix(plateau));
-            format!(
-                "{rate}{limit}: {}{}",
-                plateau_evidence(plateau),
-                plateau_caveat(plateau)
-            )
+            format!("{rate}{limit}: {}", plateau_evidence(plateau))
         }
         Evidence::AtLimit(limit) => cgroup_limit_text(limit),
         Evidence::Health(health) => health_evidence_text(health),
@@ -244,35 +156,69 @@ fn latency_name(direction: IoDirection) -> &'static str {
     }
 }
 
-/// `1.31 ms, 4.2x unloaded, queue 3.93`.
-fn latency_text(latency: &Latency, source: Option<BaselineSource>) -> String {
-    let mut text = Vec::new();
-    push_latency(latency, source, &mut text);
-    String::from_utf8(text).unwrap_or_default()
-}
-
-fn push_latency(latency: &Latency, source: Option<BaselineSource>, text: &mut Vec<u8>) {
-    time_figure(latency.await_ms)
-        .with_unit_apart("ms")
-        .push(text, 0);
-    if let Some(times) = latency.saturation {
-        text.extend_from_slice(b", ");
-        multiple_figure(times).push(text, 0);
-        text.extend_from_slice(of_what_text(source).as_bytes());
+/// `writes take 17.5 ms, 180x the lowest seen 20 s ago; 23 requests at a time`.
+fn latency_text(
+    direction: IoDirection,
+    latency: &Latency,
+    source: Option<BaselineSource>,
+    seen_s_ago: Option<f64>,
+    doubt: Option<Doubt>,
+) -> String {
+    let requests = at_a_time(latency.queue);
+    let await_ms = time(latency.await_ms);
+    if doubt == Some(Doubt::NothingQuieter) {
+        return format!(
+            "busy: {requests}, {await_ms} each; no quieter time seen to compare with (blkstat help busy)"
+        );
     }
-    text.extend_from_slice(b", queue ");
-    queue_figure(latency.queue).push(text, 0);
+    let mut text = format!("{} take {await_ms}", direction.noun());
+    if let (Some(times), Some(source)) = (latency.saturation, source) {
+        text += &of_what_text(times * source.scale(), source, seen_s_ago);
+    }
+    if direction != IoDirection::Flushes {
+        text += &format!("; {requests}");
+    }
+    text + match doubt {
+        Some(Doubt::NothingBetter) => {
+            "; nothing shows whether that is its limit (blkstat help busy)"
+        }
+        Some(Doubt::LessWork) => {
+            "; it does less than before, so other data or a slower device may be the reason"
+        }
+        Some(Doubt::FewRequests) => "; too few to say more",
+        Some(Doubt::NothingQuieter) | None => "",
+    }
 }
 
-/// Returns the text after the multiple of a latency, which names the latency that it is a multiple of: `6.8x what any hard
-/// disk needs`.
-fn of_what_text(source: Option<BaselineSource>) -> &'static str {
-    match source {
-        Some(BaselineSource::SinceBoot) => " the mean since boot",
-        Some(BaselineSource::Class(class)) => class_text(class),
-        Some(BaselineSource::Lowest) => " the lowest seen",
-        Some(BaselineSource::Peers) => " its peers",
-        _ => " unloaded",
+/// `23 requests at a time`.
+fn at_a_time(queue: f64) -> String {
+    format!("{} requests at a time", number(queue))
+}
+
+/// A latency as a multiple of another one: `, 6.8x what any hard disk needs`.
+fn of_what_text(times: f64, source: BaselineSource, seen_s_ago: Option<f64>) -> String {
+    const ABOUT_THE_SAME: f64 = 1.1;
+    let known = match source {
+        BaselineSource::Given => "the given baseline".to_owned(),
+        BaselineSource::Saved => "the saved baseline".to_owned(),
+        BaselineSource::SinceBoot => "the mean since boot".to_owned(),
+        BaselineSource::Class(class) => class_text(class).to_owned(),
+        BaselineSource::Peers => "its peers".to_owned(),
+        BaselineSource::Learned | BaselineSource::Lowest => match seen_s_ago {
+            Some(seconds) if seconds >= 1.0 => {
+                format!("the lowest seen {} ago", duration(seconds))
+            }
+            _ => "the lowest seen".to_owned(),
+        },
+    };
+    let is_limit = matches!(source, BaselineSource::Class(_));
+    let is_seen = matches!(source, BaselineSource::Learned | BaselineSource::Lowest);
+    if is_limit && times < 1.0 {
+        format!(", no longer than {known}")
+    } else if is_seen && times < ABOUT_THE_SAME {
+        format!(", about {known}")
+    } else {
+        format!(", {} {known}", multiple(times))
     }
 }
 
@@ -302,43 +248,11 @@ fn shared_limit_text(limit: &SharedLimit) -> String {
 
 fn class_text(class: Option<DeviceClass>) -> &'static str {
     match class {
-        None => " what any disk needs",
-        Some(DeviceClass::HardDisk) => " what any hard disk needs",
-        Some(DeviceClass::Ssd) => " what any SSD needs",
-        Some(DeviceClass::Nvme) => " what any NVMe SSD needs",
-        Some(DeviceClass::Network) => " what any network volume needs",
-    }
-}
-
-/// The reason why a direction has no verdict, to be appended to its latency.
-fn doubt_text(doubt: &Doubt, direction: IoDirection) -> Cow<'static, str> {
-    let text = match doubt {
-        Doubt::NoBaseline => "; unloaded latency unknown",
-        Doubt::ConstantLoad => "; may be unloaded or at a limit",
-        Doubt::AboveSinceBoot => "; far longer than since boot",
-        Doubt::RateFell {
-            per_s,
-            unloaded_per_s,
-        } => {
-            return Cow::Owned(format!(
-                "; slower than before although the rate is lower ({}, {} before): because of other data or a slower device, not more load",
-                per_second(*per_s, direction.noun()),
-                number(*unloaded_per_s)
-            ));
-        }
-        Doubt::Bursts => "; requests may come in short bursts and wait for each other",
-        Doubt::FewRequests => "; too few requests for a verdict",
-        Doubt::LittleImpact => "; too short and too few at a time to matter",
-    };
-    Cow::Borrowed(text)
-}
-
-/// The addition to a sentence about requests that no task waits for.
-fn leaked_text(may_be_leaked: bool) -> &'static str {
-    if may_be_leaked {
-        "; no task has waited for I/O for minutes, so the kernel may have lost count of them"
-    } else {
-        ""
+        None => "what any disk needs",
+        Some(DeviceClass::HardDisk) => "what any hard disk needs",
+        Some(DeviceClass::Ssd) => "what any SSD needs",
+        Some(DeviceClass::Nvme) => "what any NVMe SSD needs",
+        Some(DeviceClass::Network) => "what any network volume needs",
     }
 }
 
@@ -372,149 +286,70 @@ pub(crate) fn hidden_io_wait_text(header: &IntervalHeader) -> Option<String> {
 
 /// The explanation of the verdict on a device as a sentence without a period.
 pub(crate) fn explanation_text(report: &DeviceReport) -> String {
-    let DeviceReport {
-        device,
-        explanation,
-        ..
-    } = report;
-    let mut text = format!("{device} {}", reason_text(report));
-    if let Some((direction, times, source)) = explanation.proof {
-        let (requests, times) = (direction.noun(), multiple(times));
-        text += &format!("; {requests} take {times}{}", of_what_text(Some(source)));
-    }
-    text += &explanation
-        .max_rate
-        .map(|max| max_rate_text(&max))
-        .unwrap_or_default();
-    if let Some(above) = &explanation.waiting_above {
+    let mut text = format!("{} {}", report.device, verdict_text(report));
+    let is_at_limit = matches!(report.verdict, Some(Verdict::Saturated | Verdict::Capped));
+    if let Some(knee) = report.capacity.knee_high.filter(|_| is_at_limit) {
+        let rate = per_second(report.capacity.max_iops.unwrap_or_default(), "requests");
         text += &format!(
-            "; idle most of the time while requests wait at {} above",
-            sanitize(above)
+            "; maximum {rate}, {}",
+            knee_text(report.capacity.knee_low, knee)
         );
     }
-    if let Some(plateau) = &explanation.unclear {
-        text += &unclear_text(plateau);
+    if report.verdict != Some(Verdict::Stalled) && report.longest_stall_s >= 1.0 {
+        let longest = duration(report.longest_stall_s);
+        text += &format!("; requests hung for up to {longest} without any completion");
     }
-    if let Some(seconds) = explanation.stall_s {
-        text += &format!(
-            "; requests hung for up to {} without any completion",
-            duration(seconds)
-        );
+    let mut exceeded = Vec::new();
+    for cap in &report.exceeded {
+        let (value, seen) = (number(cap.cap), number(cap.seen));
+        exceeded.push(format!("{value} {} ({seen} seen)", unit_name(cap.unit)));
     }
-    let exceeded = explanation
-        .exceeded
-        .iter()
-        .map(|ExceededCap { unit, cap, seen }| {
-            format!(
-                "{} {} ({} seen)",
-                number(*cap),
-                unit_name(*unit),
-                number(*seen)
-            )
-        });
-    let exceeded: Vec<String> = exceeded.collect();
     if !exceeded.is_empty() {
-        text += &format!(
-            "; load temporarily exceeded the stated cap of {}",
-            exceeded.join(" and ")
-        );
+        let caps = exceeded.join(" and ");
+        text += &format!("; load temporarily exceeded the stated cap of {caps}");
     }
     text
 }
 
-/// The predicate of the explanation.
-fn reason_text(report: &DeviceReport) -> String {
-    match &report.explanation.reason {
-        Reason::NoIntervals => "has no verdict: no interval to analyze".to_owned(),
-        Reason::NoRequestTimes => "has no verdict: the kernel gives no request times".to_owned(),
-        Reason::NoReadsOrWrites { discards_per_s, flushes_per_s } => {
-            no_reads_or_writes_text(*discards_per_s, *flushes_per_s)
-        }
-        Reason::TooFewIntervals { busy_intervals } => {
-            format!("has no verdict: only {}, too few", counted(*busy_intervals, "busy interval"))
-        }
-        Reason::PartlyUnknown { ok_fraction, unknown_fraction, latency } => {
-            let latency = latency.map(|latency| format!(" (latency {})", latency_text(&latency, None)));
-            format!(
-                "has no verdict: far from saturated for {} of busy time, but unloaded latency unknown for {} of it{}",
-                percent_of(*ok_fraction),
-                percent_of(*unknown_fraction),
-                latency.unwrap_or_default()
-            )
-        }
-        Reason::NoBaseline { latency: Some(latency @ Latency { saturation: Some(_), .. }) } => format!(
-            "has no verdict: nothing shows that its lowest latency is that of the unloaded device (--baseline and \
-             --baseline-ms give that); latency {}",
-            latency_text(latency, None)
-        ),
-        Reason::NoBaseline { latency: Some(latency) } => {
-            format!(
-                "has no verdict: unloaded latency not measured (--class or --baseline-ms narrow it down); latency {}",
-                latency_text(latency, None)
-            )
-        }
-        Reason::NoBaseline { latency: None } => {
-            "has no verdict: unloaded latency not measured, because the kernel counted hardly any request time"
-                .to_owned()
-        }
-        Reason::AccountingOff => {
+/// The predicate of the explanation: `is slow 12% of the time with work; at worst, reads take ...`.
+fn verdict_text(report: &DeviceReport) -> String {
+    let Some(verdict) = report.verdict else {
+        return if report.excluded.untimed > 0 {
+            "has no verdict: the kernel gives no request times".to_owned()
+        } else {
+            "has no verdict: no interval to analyze".to_owned()
+        };
+    };
+    let share = percent_of(report.times.share_of_word(verdict));
+    let worst = report
+        .worst
+        .as_ref()
+        .map(|worst| evidence_text(&worst.evidence));
+    // A limit does not get worse.
+    let is_limit = matches!(verdict, Verdict::Throttled | Verdict::Capped);
+    let join = if is_limit { ": " } else { "; at worst, " };
+    let worst = worst
+        .map(|worst| format!("{join}{worst}"))
+        .unwrap_or_default();
+    match verdict {
+        Verdict::AccountingOff => {
             "has I/O accounting disabled (queue/iostats=0): its counters do not change".to_owned()
         }
-        Reason::Idle => "was idle: nothing completed, nothing in flight".to_owned(),
-        Reason::Stalled { longest_s } => {
-            format!("stalled: requests hung for {}, none completed", duration(*longest_s))
+        Verdict::Idle => "was idle: nothing completed, nothing in flight".to_owned(),
+        Verdict::Ok => ok_text(report),
+        Verdict::Stalled => {
+            let seconds = duration(report.times.of(Verdict::Stalled));
+            format!("was stalled for {seconds}{worst}")
         }
-        Reason::Hung { requests, for_s } => format!(
-            "partly stalled: at least {} hung for {} or longer while others completed",
-            counted(*requests, "request"),
-            duration(*for_s)
-        ),
-        Reason::MaybeHung { requests, for_s } => format!(
-            "has no verdict: {} in flight at the end of every interval for {}, while others completed: they hung, \
-             were lost count of, or as many were issued just before every sample",
-            counted(*requests, "request"),
-            duration(*for_s)
-        ),
-        Reason::Capped { plateaus } => capped_text(plateaus),
-        Reason::Share { fraction, evidence } => share_text(report.verdict, *fraction, evidence.as_ref()),
-        Reason::Ok { was_saturated, is_known } => ok_text(report, *was_saturated, *is_known),
-    }
-}
-
-/// A verdict that applied for a part of the time: `is slow 12% of busy time: latency 1.31 ms, queue 3.93, ...`
-fn share_text(verdict: Option<Verdict>, fraction: f64, evidence: Option<&Evidence>) -> String {
-    let name = verdict.map_or("in trouble", Verdict::name);
-    let (meaning, causes) = match (verdict, evidence) {
-        (Some(Verdict::Queueing), _) => (" (requests wait for each other)", ""),
-        (Some(Verdict::Slow), Some(Evidence::SlowBesidePeers(_))) => (
-            "",
-            " (a failing device, or one that is used or set up differently)",
-        ),
-        (Some(Verdict::Slow), _) => (
-            "",
-            ", three times as long as at other times or longer, although the load is no higher (uncached data, a limit \
-             such as spent burst credits, or a failing device)",
-        ),
-        _ => ("", ""),
-    };
-    let evidence = evidence
-        .map(|evidence| format!(": {}", evidence_text(evidence)))
-        .unwrap_or_default();
-    format!(
-        "is {name} {} of busy time{meaning}{evidence}{causes}",
-        percent_of(fraction)
-    )
-}
-
-fn no_reads_or_writes_text(discards_per_s: f64, flushes_per_s: f64) -> String {
-    let others: Vec<String> = [(discards_per_s, "discards"), (flushes_per_s, "flushes")]
-        .into_iter()
-        .filter(|(rate, _)| *rate > 0.0)
-        .map(|(rate, noun)| format!("{noun} ({}/s)", number(rate)))
-        .collect();
-    match others.as_slice() {
-        [] => "has no verdict: no reads or writes completed".to_owned(),
-        others => format!("has no verdict: only {} completed", others.join(" and ")),
+        Verdict::Capped if !report.plateaus.is_empty() => {
+            let plateaus: Vec<Plateau> = report
+                .plateaus
+                .iter()
+                .map(|one| one.plateau.clone())
+                .collect();
+            capped_text(&plateaus)
+        }
+        _ => format!("is {} {share} of the time with work{worst}", verdict.name()),
     }
 }
 
@@ -540,16 +375,7 @@ fn capped_text(plateaus: &[Plateau]) -> String {
         }
     };
     let evidence: Vec<String> = plateaus.iter().map(evidence).collect();
-    let is_uncertain = plateaus.iter().all(|one| !one.is_certain);
-    let caveat = plateaus
-        .first()
-        .filter(|_| is_uncertain)
-        .map_or("", plateau_caveat);
-    format!(
-        "is capped at {}: {}{caveat}",
-        rates.join(word),
-        evidence.join(join)
-    )
+    format!("is capped at {}: {}", rates.join(word), evidence.join(join))
 }
 
 /// Where more load stopped bringing more: between the queues of two levels, or at the shortest queue of all.
@@ -560,75 +386,25 @@ pub(crate) fn knee_text(low: Option<f64>, high: f64) -> String {
     }
 }
 
-fn max_rate_text(max: &MaxRate) -> String {
-    let rate = per_second(max.iops, "requests");
-    format!(
-        "; maximum {rate}, {}",
-        knee_text(max.knee_low, max.knee_high)
-    )
-}
-
-fn ok_text(report: &DeviceReport, was_saturated: bool, is_known: bool) -> String {
-    let was_slow = report
-        .all
-        .saturation
-        .p95
-        .is_some_and(|times| times >= MIN_QUEUEING_SATURATION);
-    let verdict = match (was_slow, was_saturated) {
-        (false, _) => "is far from saturated",
-        (true, false) => "is not saturated",
-        (true, true) => "is not saturated most of the time",
-    };
+fn ok_text(report: &DeviceReport) -> String {
     let directions = [
         (IoDirection::Reads, &report.read),
         (IoDirection::Writes, &report.write),
     ];
     let latency = |(direction, of): (IoDirection, &DirectionReport)| {
-        let times = |saturation: Option<f64>| {
-            let known = saturation.filter(|_| is_known);
-            known
-                .map(|times| format!(" ({} unloaded)", multiple(times)))
-                .unwrap_or_default()
-        };
         Some(format!(
-            "{} {}{} or less 95% of the time, worst {}{}",
-            latency_name(direction),
+            "{} take {} or less 95% of the time, at worst {}",
+            direction.noun(),
             time(of.await_ms.p95?),
-            times(of.saturation.p95),
             time(of.await_ms.max?),
-            times(of.saturation.max)
         ))
     };
-    let short = report
-        .all
-        .queue
-        .p95
-        .filter(|queue| was_slow && *queue < MIN_SATURATED_QUEUE);
-    let short = short.map(|p95| {
-        format!(
-            "queue {} or less 95% of the time, too short for saturation",
-            queue(p95)
-        )
-    });
-    let facts: Vec<String> = directions
-        .into_iter()
-        .filter_map(latency)
-        .chain(short)
-        .collect();
+    let facts: Vec<String> = directions.into_iter().filter_map(latency).collect();
     if facts.is_empty() {
-        verdict.to_owned()
+        "is ok".to_owned()
     } else {
-        format!("{verdict}: {}", facts.join("; "))
+        format!("is ok: {}", facts.join("; "))
     }
-}
-
-fn unclear_text(plateau: &Plateau) -> String {
-    let (from, to) = (queue(plateau.queue_from), queue(plateau.queue_to));
-    format!(
-        "; from queue {from} to {to} the rate stayed at {} ({}), by a cap or because the device is fully busy",
-        plateau_rate(plateau),
-        variation_text(plateau.variation)
-    )
 }
 
 /// The limit that a rate matches, as text that follows the rate: `the limit of an AWS gp3 volume without more
@@ -768,18 +544,6 @@ pub(crate) fn plateau_evidence(plateau: &Plateau) -> String {
 /// The variation of a rate: `±0.3%`, never below 0.1%.
 fn variation_text(variation: f64) -> String {
     format!("±{:.1}%", (variation * 100.0).max(0.1))
-}
-
-/// The caveat of a plateau; empty if it is certain.
-fn plateau_caveat(plateau: &Plateau) -> &'static str {
-    let is_known = |limit: &CloudLimit| limit.is_provider_known;
-    match &plateau.matches_limit {
-        _ if plateau.is_certain => "",
-        Some(LimitMatch::Cloud(limits)) if limits.iter().any(is_known) => {
-            "; it matches a known limit, but fully busy servers can be as steady"
-        }
-        _ => "; fully busy servers can be as steady",
-    }
 }
 
 /// The limit that a plateau matches, in parentheses; empty without one.
@@ -1112,52 +876,60 @@ fn sync_text(action: &str, troubles: &Health) -> String {
 }
 
 #[cfg(test)]
-mod mod_tests {
+mod latency_tests {
     use super::*;
 
-    fn sentences(doubts: &[(IoDirection, Option<Doubt>)]) -> Vec<String> {
+    fn sentence(source: BaselineSource, doubt: Option<Doubt>) -> String {
         let latency = Latency {
-            await_ms: 1.0,
-            queue: 0.5,
-            saturation: Some(1.0),
+            await_ms: 17.5,
+            queue: 23.0,
+            saturation: Some(180.0),
         };
-        let evidence = |(direction, doubt): &(IoDirection, Option<Doubt>)| Evidence::Latency {
-            direction: *direction,
-            latency,
-            source: None,
-            doubt: *doubt,
-        };
-        let evidence = doubts.iter().map(evidence).collect();
-        evidence_sentences(&Assessment {
-            evidence,
-            ..Assessment::default()
-        })
+        latency_text(
+            IoDirection::Writes,
+            &latency,
+            Some(source),
+            Some(20.0),
+            doubt,
+        )
     }
 
     #[test]
-    fn one_sentence_says_which_baseline_is_missing() {
-        use IoDirection::{Flushes, Reads, Writes};
-        let unknown = Some(Doubt::NoBaseline);
+    fn a_latency_is_a_multiple_of_what_is_known() {
+        let sentences = [
+            (
+                BaselineSource::Lowest,
+                "writes take 17.5 ms, 180x the lowest seen 20 s ago; 23.0 requests at a time",
+            ),
+            (
+                BaselineSource::SinceBoot,
+                "writes take 17.5 ms, 360x the mean since boot; 23.0 requests at a time",
+            ),
+            (
+                BaselineSource::Given,
+                "writes take 17.5 ms, 216x the given baseline; 23.0 requests at a time",
+            ),
+            (
+                BaselineSource::Class(Some(DeviceClass::Nvme)),
+                "writes take 17.5 ms, 180x what any NVMe SSD needs; 23.0 requests at a time",
+            ),
+        ];
+        for (source, expected) in sentences {
+            assert_eq!(sentence(source, None), expected);
+        }
+        // A multiple below 1 would say less.
+        let nvme = BaselineSource::Class(Some(DeviceClass::Nvme));
         assert_eq!(
-            sentences(&[(Reads, unknown), (Writes, unknown)]),
-            [
-                "no verdict: unloaded latency of reads and writes unknown; give it with --baseline-ms (or --class for a capture)"
-            ]
+            of_what_text(0.4, nvme, None),
+            ", no longer than what any NVMe SSD needs"
         );
         assert_eq!(
-            sentences(&[(Writes, None), (Flushes, Some(Doubt::ConstantLoad))]),
-            [
-                "no verdict: flushes may be unloaded or at a limit; give their unloaded latency with --baseline"
-            ]
+            of_what_text(0.9, BaselineSource::Lowest, Some(20.0)),
+            ", about the lowest seen 20 s ago"
         );
         assert_eq!(
-            sentences(&[(Reads, Some(Doubt::ConstantLoad))]),
-            ["no verdict: reads may be unloaded or at a limit; give --baseline-ms or --cap"]
-        );
-        // Other reasons are explained with their numbers.
-        assert_eq!(
-            sentences(&[(Reads, Some(Doubt::Bursts)), (Writes, unknown)]).len(),
-            2
+            sentence(BaselineSource::Lowest, Some(Doubt::NothingQuieter)),
+            "busy: 23.0 requests at a time, 17.5 ms each; no quieter time seen to compare with (blkstat help busy)"
         );
     }
 }
@@ -1165,195 +937,98 @@ mod mod_tests {
 #[cfg(test)]
 mod explanation_tests {
     use super::*;
-    use crate::analysis::{CloudLimit, CloudVolume, Explanation, LimitMatch};
+    use crate::judge::{
+        CloudLimit, CloudVolume, ExceededCap, LimitMatch, PlateauInRun, VerdictTimes,
+    };
 
-    fn gp3(is_provider_known: bool) -> CloudLimit {
-        CloudLimit {
-            volume: CloudVolume::Gp3Base,
-            is_provider_known,
-        }
-    }
-
-    fn plateau() -> Plateau {
-        Plateau {
-            direction: IoDirection::Reads,
-            unit: RateUnit::Requests,
-            iops: 3000.4,
-            mib_per_s: 11.7,
-            variation: 0.003,
-            intervals: 48,
-            seconds: 48.0,
-            first_interval: 1,
+    fn plateau(iops: f64, matches_limit: LimitMatch) -> PlateauInRun {
+        PlateauInRun {
+            plateau: Plateau {
+                direction: IoDirection::Reads,
+                unit: RateUnit::Requests,
+                iops,
+                mib_per_s: 11.7,
+                variation: 0.003,
+                intervals: 48,
+                seconds: 48.0,
+                queue_from: 0.9,
+                queue_to: 63.6,
+                await_from_ms: 0.32,
+                await_to_ms: 21.2,
+                matches_limit: Some(matches_limit),
+            },
             begin_s: 0.0,
-            queue_from: 0.9,
-            queue_to: 63.6,
-            await_from_ms: 0.32,
-            await_to_ms: 21.2,
-            matches_limit: Some(LimitMatch::Cloud(vec![gp3(false)])),
-            is_at_constant_queue: false,
-            is_certain: true,
+            seconds: 48.0,
+            intervals: 48,
         }
     }
 
-    fn text(reason: Reason) -> String {
-        explanation_text(&DeviceReport {
+    #[test]
+    fn caps_are_in_the_order_of_time() {
+        let gp3 = CloudLimit {
+            volume: CloudVolume::Gp3Base,
+            is_provider_known: false,
+        };
+        let report = DeviceReport {
             device: "sda".to_owned(),
-            explanation: reason.into(),
+            verdict: Some(Verdict::Capped),
+            plateaus: vec![
+                plateau(3000.4, LimitMatch::Cloud(vec![gp3])),
+                plateau(300.0, LimitMatch::Stated),
+            ],
             ..DeviceReport::default()
-        })
-    }
-
-    #[test]
-    fn a_missing_verdict_has_its_reason() {
-        let latency = Some(Latency {
-            await_ms: 4.44,
-            queue: 16.0,
-            saturation: None,
-        });
-        let sentences = [
-            (
-                Reason::NoIntervals,
-                "sda has no verdict: no interval to analyze",
-            ),
-            (
-                Reason::NoRequestTimes,
-                "sda has no verdict: the kernel gives no request times",
-            ),
-            (
-                Reason::NoReadsOrWrites {
-                    discards_per_s: 0.0,
-                    flushes_per_s: 0.0,
-                },
-                "sda has no verdict: no reads or writes completed",
-            ),
-            (
-                Reason::NoReadsOrWrites {
-                    discards_per_s: 5.0,
-                    flushes_per_s: 2.5,
-                },
-                "sda has no verdict: only discards (5.00/s) and flushes (2.50/s) completed",
-            ),
-            (
-                Reason::TooFewIntervals { busy_intervals: 2 },
-                "sda has no verdict: only 2 busy intervals, too few",
-            ),
-            (
-                Reason::NoBaseline { latency },
-                "sda has no verdict: unloaded latency not measured (--class or --baseline-ms narrow it down); latency 4.44 \
-                 ms, queue 16.0",
-            ),
-            (
-                Reason::PartlyUnknown {
-                    ok_fraction: 0.65,
-                    unknown_fraction: 0.3,
-                    latency,
-                },
-                "sda has no verdict: far from saturated for 65% of busy time, but unloaded latency unknown for 30% of \
-                 it (latency 4.44 ms, queue 16.0)",
-            ),
-        ];
-        for (reason, expected) in sentences {
-            assert_eq!(text(reason), expected);
-        }
-    }
-
-    #[test]
-    fn caps_are_in_the_order_of_time_with_one_caveat() {
-        let stated = Plateau {
-            iops: 300.0,
-            matches_limit: Some(LimitMatch::Stated),
-            ..plateau()
         };
         assert_eq!(
-            text(Reason::Capped {
-                plateaus: vec![plateau(), stated]
-            }),
+            explanation_text(&report),
             "sda is capped at 3,000 reads/s (if this is AWS, the limit of a gp3 volume with default settings), then \
              300 reads/s (the stated cap): rate stayed constant (±0.3%) while the queue grew from 0.90 to 63.6; latency rose from 320 µs to 21.2 ms; then rate \
              stayed constant (±0.3%) while the queue grew from 0.90 to 63.6; latency rose from 320 µs to 21.2 ms"
         );
-        let uncertain = |matches_limit| {
-            let plateau = Plateau {
-                is_certain: false,
-                matches_limit,
-                ..plateau()
-            };
-            text(Reason::Capped {
-                plateaus: vec![plateau],
-            })
-        };
-        let known = gp3(true);
-        let sentence = uncertain(Some(LimitMatch::Cloud(vec![known])));
-        assert!(
-            sentence.contains("(the limit of an AWS gp3 volume with default settings)"),
-            "{sentence}"
-        );
-        assert!(
-            sentence
-                .ends_with("; it matches a known limit, but fully busy servers can be as steady")
-        );
-        // A limit does not support the verdict if the provider is not known.
-        for matches_limit in [Some(LimitMatch::Cloud(vec![gp3(false)])), None] {
-            let sentence = uncertain(matches_limit);
-            assert!(
-                sentence.ends_with(" 21.2 ms; fully busy servers can be as steady"),
-                "{sentence}"
-            );
-        }
     }
 
     #[test]
-    fn additions_follow_the_reason() {
-        let latency = Some(Latency {
-            await_ms: 1.46,
-            queue: 217.0,
-            saturation: Some(43.0),
-        });
-        let evidence = latency.map(|latency| Evidence::Latency {
-            direction: IoDirection::Both,
-            latency,
-            source: None,
-            doubt: None,
-        });
-        let max_rate = Some(MaxRate {
-            iops: 152_498.0,
-            knee_low: Some(18.9),
-            knee_high: 37.4,
-        });
-        let explanation = Explanation {
-            unclear: Some(plateau()),
-            stall_s: Some(3.0),
-            exceeded: vec![
-                ExceededCap {
-                    unit: RateUnit::Requests,
-                    cap: 3000.0,
-                    seen: 131_000.0,
-                },
-                ExceededCap {
-                    unit: RateUnit::Kib,
-                    cap: 125.0,
-                    seen: 512.0,
-                },
-            ],
-            max_rate,
-            ..Reason::Share {
-                fraction: 0.46,
-                evidence,
-            }
-            .into()
+    fn the_share_of_the_time_comes_first_and_additions_follow() {
+        let mut times = VerdictTimes::default();
+        times.add(Some(Verdict::Saturated), 46.0);
+        times.add(Some(Verdict::Ok), 54.0);
+        times.add(Some(Verdict::Idle), 900.0);
+        let mut report = DeviceReport {
+            device: "vda".to_owned(),
+            verdict: times.summary(),
+            times,
+            longest_stall_s: 3.0,
+            exceeded: vec![ExceededCap {
+                unit: RateUnit::Requests,
+                cap: 3000.0,
+                seen: 131_000.0,
+            }],
+            ..DeviceReport::default()
+        };
+        report.capacity.max_iops = Some(152_498.0);
+        report.capacity.knee_low = Some(18.9);
+        report.capacity.knee_high = Some(37.4);
+        assert_eq!(
+            explanation_text(&report),
+            "vda is saturated 46% of the time with work; maximum 152k requests/s, reached between queue 18.9 and 37.4; \
+             requests hung for up to 3.0 s without any completion; load temporarily exceeded the stated cap of 3,000 \
+             requests/s (131k seen)"
+        );
+    }
+
+    #[test]
+    fn without_data_there_is_no_verdict() {
+        let mut report = DeviceReport {
+            device: "sda".to_owned(),
+            ..DeviceReport::default()
         };
         assert_eq!(
-            explanation_text(&DeviceReport {
-                device: "vda".to_owned(),
-                verdict: Some(Verdict::Saturated),
-                explanation,
-                ..DeviceReport::default()
-            }),
-            "vda is saturated 46% of busy time: latency 1.46 ms, 43.0x unloaded, queue 217; maximum 152k \
-             requests/s, reached between queue 18.9 and 37.4; from queue 0.90 to 63.6 the rate stayed at \
-             3,000 reads/s (±0.3%), by a cap or because the device is fully busy; requests \
-             hung for up to 3.0 s without any completion; load temporarily exceeded the stated cap of 3,000 requests/s (131k seen) and \
-             125 MiB/s (512 seen)"
+            explanation_text(&report),
+            "sda has no verdict: no interval to analyze"
+        );
+        report.excluded.untimed = 3;
+        assert_eq!(
+            explanation_text(&report),
+            "sda has no verdict: the kernel gives no request times"
         );
     }
 }

@@ -14,10 +14,10 @@ use super::history::{Frame, History, is_trouble, severity};
 use super::regions::Regions;
 use super::theme::Theme;
 use super::time_axis::TimeAxis;
-use crate::analysis::Verdict;
 use crate::intervals::{
     DeviceInterval, DeviceState, IncidentSummary, IntervalRows, OngoingIncident,
 };
+use crate::judge::Verdict;
 use crate::report::layout::number_format::duration;
 use crate::report::native::{event_text, sort_value};
 use crate::sanitize::sanitize;
@@ -254,7 +254,7 @@ impl App {
     pub(crate) fn sort_value(&self, device: &DeviceInterval) -> f64 {
         match self.options.sort {
             BY_NAME => 0.0,
-            BY_VERDICT => f64::from(severity(device.verdict())),
+            BY_VERDICT => f64::from(severity(device.shown_verdict())),
             key => sort_value(key, device),
         }
     }
@@ -423,7 +423,10 @@ impl App {
     fn fold(&self, rows: &mut Vec<Row<'_>>, topology: &Topology) -> (usize, usize) {
         let recent = self.recently_in_trouble();
         let matters = |row: &&Row<'_>| {
-            let is_calm = matches!(row.device.verdict(), Some(Verdict::Ok | Verdict::Idle));
+            let is_calm = matches!(
+                row.device.shown_verdict(),
+                Some(Verdict::Ok | Verdict::Idle)
+            );
             let is_event = matches!(row.device.state, DeviceState::Event(_));
             !is_calm || is_event || recent.contains(row.device.device())
         };
@@ -432,7 +435,7 @@ impl App {
             .filter(matters)
             .map(|row| row.device.device().to_owned())
             .collect();
-        let is_ok = |row: &&Row<'_>| row.device.verdict() == Some(Verdict::Ok);
+        let is_ok = |row: &&Row<'_>| row.device.shown_verdict() == Some(Verdict::Ok);
         if kept.is_empty() {
             kept.extend(
                 rows.iter()
@@ -440,7 +443,9 @@ impl App {
                     .map(|row| row.device.device().to_owned()),
             );
         } else {
-            let in_trouble = rows.iter().filter(|row| is_trouble(row.device.verdict()));
+            let in_trouble = rows
+                .iter()
+                .filter(|row| is_trouble(row.device.shown_verdict()));
             kept.extend(
                 in_trouble
                     .flat_map(|row| topology.backing_devices(row.device.device()))
@@ -470,7 +475,7 @@ impl App {
             .within(cursor_s - STAYS_S + 1e-6, cursor_s - 1e-6);
         let devices = recent.flat_map(|frame| &frame.rows.devices);
         devices
-            .filter(|device| is_trouble(device.verdict()))
+            .filter(|device| is_trouble(device.shown_verdict()))
             .map(DeviceInterval::device)
             .collect()
     }

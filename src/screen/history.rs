@@ -12,12 +12,12 @@ use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 use jiff::Timestamp;
 
-use crate::analysis::{Assessment, Verdict};
 use crate::attribution::Attribution;
 use crate::intervals::series::{Extent, Merge, WorstVerdict};
 use crate::intervals::{
     DEVICE_QUANTITIES, DeviceActivity, DeviceInterval, DeviceState, IntervalHeader, IntervalRows,
 };
+use crate::judge::{Assessment, Verdict};
 use crate::metrics::Interval;
 use crate::topology::Topology;
 
@@ -337,7 +337,7 @@ pub(crate) fn lasted_s(device: &DeviceInterval) -> f64 {
 
 /// Returns whether a device is in trouble: not ok, not idle, and known.
 pub(crate) fn is_trouble(verdict: Option<Verdict>) -> bool {
-    verdict.is_some_and(|verdict| verdict.severity() >= Verdict::Queueing.severity())
+    verdict.is_some_and(Verdict::is_trouble)
 }
 
 /// A device over some time, for a column of a chart: the worst verdict and the quantities.
@@ -384,7 +384,7 @@ impl Merge for Point {
 
 /// Returns the rank of a verdict for sorting: an unknown verdict ranks above ok and below every trouble.
 pub(crate) fn severity(verdict: Option<Verdict>) -> u8 {
-    verdict.unwrap_or(Verdict::AccountingOff).severity()
+    verdict.map_or(0, |verdict| verdict.severity() + 1)
 }
 
 #[derive(Clone, Debug)]
@@ -498,7 +498,7 @@ mod mod_tests {
 #[cfg(test)]
 mod frame_tests {
     use super::*;
-    use crate::analysis::Assessment;
+    use crate::judge::Assessment;
     use crate::metrics::{Completed, Interval};
 
     fn point(verdict: Verdict, await_ms: Option<f64>) -> Point {

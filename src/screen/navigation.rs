@@ -4,8 +4,8 @@ use jiff::Timestamp;
 
 use super::app::{App, PLAY_SPEEDS, Page, Source};
 use super::history::{is_trouble, lasted_s, severity};
-use crate::analysis::Verdict;
 use crate::intervals::{DeviceInterval, IncidentSummary};
+use crate::judge::Verdict;
 
 /// The time shown when a capture is opened, as a multiple of the length of the incident that it opens at, and its minimum
 /// below.
@@ -187,7 +187,7 @@ impl App {
                 .map(|device| (frame.end_s, device))
         });
         let in_trouble = devices.filter(|(_, device)| {
-            is_trouble(device.verdict()) && only.is_none_or(|only| device.device() == only)
+            is_trouble(device.shown_verdict()) && only.is_none_or(|only| device.device() == only)
         });
         // Among equals, the first one.
         let worst = in_trouble.reduce(|a, b| if rank(b.1) > rank(a.1) { b } else { a });
@@ -272,11 +272,11 @@ fn rank(device: &DeviceInterval) -> (u8, f64) {
         .into_iter()
         .flatten()
         .filter_map(|kind| kind.await_ms());
-    let is_stalled = device.verdict() == Some(Verdict::Stalled);
+    let is_stalled = device.shown_verdict() == Some(Verdict::Stalled);
     let badness = if is_stalled {
         lasted_s(device)
     } else {
         latencies.fold(0.0, f64::max)
     };
-    (severity(device.verdict()), badness)
+    (severity(device.shown_verdict()), badness)
 }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use ratatui_core::style::{Color, Modifier, Style};
 
-use crate::analysis::Verdict;
+use crate::judge::Verdict;
 use crate::report::layout::shows_utf8;
 use crate::report::native::Emphasis;
 
@@ -35,6 +35,8 @@ pub(crate) struct Theme {
 type Hue = (u8, u8, Color);
 
 const GREEN: Hue = (72, 29, Color::Green);
+/// Calm: neither good nor bad.
+const TEAL: Hue = (152, 66, Color::Cyan);
 const YELLOW: Hue = (179, 100, Color::Yellow);
 const ORANGE: Hue = (208, 130, Color::LightRed);
 const PURPLE: Hue = (140, 97, Color::Magenta);
@@ -125,6 +127,7 @@ impl Theme {
     pub(crate) fn verdict(self, verdict: Option<Verdict>) -> Style {
         match verdict {
             Some(Verdict::Ok) => self.style_of(GREEN),
+            Some(Verdict::Busy) => self.style_of(TEAL),
             Some(Verdict::Queueing) => self.style_of(YELLOW),
             Some(Verdict::Slow) => self.style_of(BLUE),
             Some(Verdict::Saturated) => self.style_of(ORANGE),

@@ -45,6 +45,11 @@ impl SampleBlock {
         size_of::<Self>() + self.header.len() + self.notes.len() + self.text.len()
     }
 
+    /// Returns its text, as it stands in a recording where nothing was dropped.
+    pub fn text(&self) -> Vec<u8> {
+        [self.header.as_slice(), &self.notes, &self.text].concat()
+    }
+
     /// Moves everything that must not be lost with this sample to the next one.
     fn drop_before(mut self, next: &mut Self) {
         self.dropped.add(self.at);

@@ -25,7 +25,10 @@ pub use self::host::{
 pub use self::io_scanner::{IoScanner, ScanScope};
 pub use self::live::{Live, Precedence};
 pub use self::processes::list_ids;
-pub use self::replay::{Replay, copy_capture_range, is_device_name, is_recording, open_range};
+pub use self::replay::{
+    KeptFile, KeptPlace, Replay, copy_capture_range, is_device_name, is_recording, is_rereadable,
+    open_range,
+};
 pub use self::small_file::{FirstFile, read_first_file, read_json_object, read_text_file};
 pub use self::topology::{list_devices, read_partitions, read_topology, reread_topology};
 pub use self::tracefs::{Tracer, remove_leftovers};

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -34,6 +34,60 @@ pub struct Replay<'a> {
     has_ended: bool,
     /// The files that follow, the last one first.
     following: Vec<PathBuf>,
+}
+
+/// Returns whether a capture can be read more than once.
+pub fn is_rereadable(path: &Path) -> bool {
+    path.as_os_str() != "-" && path.metadata().is_ok_and(|found| found.is_file())
+}
+
+/// Where a kept file is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptPlace {
+    /// The path by which this process can open it again.
+    path: PathBuf,
+    /// The name of its source in messages.
+    name: String,
+}
+
+/// A temporary file without a name, for what cannot be read twice: what comes from a pipe, or from the running system.
+#[derive(Debug)]
+pub struct KeptFile {
+    pub file: File,
+    pub place: KeptPlace,
+}
+
+impl KeptFile {
+    /// Creates an empty one. Messages call its source `name`.
+    ///
+    /// # Errors
+    /// If none can be created.
+    pub fn create(name: String) -> Result<Self> {
+        let file = tempfile::tempfile().context("cannot create a temporary file")?;
+        let path = Path::new("/proc/self/fd").join(file.as_raw_fd().to_string());
+        let place = KeptPlace { path, name };
+        Ok(Self { file, place })
+    }
+
+    /// Copies a capture, `-` for standard input, until it ends or a signal is received. Also returns the signal.
+    ///
+    /// # Errors
+    /// If it cannot be read, or the file cannot be written.
+    pub fn copy_capture(path: &Path, clock: &dyn Clock) -> Result<(Self, Option<u8>)> {
+        let CaptureFile { name, file, .. } = CaptureFile::open(path, None, clock)?;
+        let mut input = UntilSignal {
+            input: file,
+            position: None,
+            clock,
+        };
+        let mut kept = Self::create(name)?;
+        let copied = io::copy(&mut input, &mut kept.file);
+        let signal = clock.signal();
+        if signal.is_none() {
+            copied.with_context(|| format!("cannot keep {}, to read it twice", kept.place.name))?;
+        }
+        Ok((kept, signal))
+    }
 }
 
 /// The size in bytes from which a file is parsed on a separate thread. Parsing a smaller one takes some milliseconds.
@@ -81,8 +135,26 @@ impl<'a> Replay<'a> {
     /// If the file cannot be opened or is a directory, or if a signal is received before its first bytes. A signal
     /// received later makes [`Self::next`] fail.
     pub fn open(path: &Path, every: Option<Duration>, clock: &'a dyn Clock) -> Result<Self> {
+        Self::of_file(CaptureFile::open(path, every, clock)?)
+    }
+
+    /// Opens a file that was kept.
+    ///
+    /// # Errors
+    /// Those of [`Self::open`].
+    pub fn open_kept(
+        kept: &KeptPlace,
+        every: Option<Duration>,
+        clock: &'a dyn Clock,
+    ) -> Result<Self> {
+        Self::of_file(CaptureFile {
+            name: kept.name.clone(),
+            ..CaptureFile::open(&kept.path, every, clock)?
+        })
+    }
+
+    fn of_file(file: CaptureFile<'a>) -> Result<Self> {
         let has_cpus = thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1);
-        let file = CaptureFile::open(path, every, clock)?;
         if has_cpus
             && file
                 .length

@@ -166,7 +166,7 @@ fn what_a_device_of_a_capture_is_made_of_can_be_stated() {
             "",
         );
         assert_eq!((err.as_str(), code), ("", 0));
-        out.contains("x what any NVMe SSD needs")
+        out.contains("what any NVMe SSD needs")
     };
     assert!(!evidence("") && evidence("--class vda=nvme"));
     let text = capture(0..6, 10);
@@ -177,17 +177,14 @@ fn what_a_device_of_a_capture_is_made_of_can_be_stated() {
         ),
         ("--class =ssd", "expected DEVICE=CLASS"),
         ("--class sda=disk", "expected DEVICE=CLASS"),
-        (
-            "--class sdz=hdd",
-            "--class sdz=hdd: the capture has no device sdz",
-        ),
+        ("--class sdz=hdd", "--class sdz=hdd: there is no device sdz"),
     ] {
         let (_, err, code) = output(&format!("{words} --from -"), &text);
         assert!(err.contains(message) && code == 2, "{err}");
     }
     assert_eq!(
-        output("--class sda=ssd 1 1", "").1,
-        "blkstat: --class needs a capture, such as FILE\n"
+        output("--class nosuch=ssd 1 1", "").1,
+        "blkstat: --class nosuch=ssd: there is no device nosuch\n"
     );
 }
 

@@ -88,8 +88,12 @@ fn distance(value: f64, range: Range<usize>) -> f64 {
         .max(0.0)
 }
 
-/// Compares the events of a device, in intervals, with the truth.
-pub(crate) fn score_events(truths: &[Truth], events: &[NamedEvent]) -> EventTally {
+/// Compares the events of a device, in intervals, with the truth. Errors are in steps of the judge.
+pub(crate) fn score_events(
+    truths: &[Truth],
+    events: &[NamedEvent],
+    intervals_per_step: f64,
+) -> EventTally {
     let mut tally = EventTally::default();
     for event in events {
         let possible_s = |index: usize| {
@@ -141,15 +145,12 @@ pub(crate) fn score_events(truths: &[Truth], events: &[NamedEvent]) -> EventTall
     }
     for (windows, events) in times_of_trouble(&found, events) {
         if let (Some(window), Some(event)) = (windows.first(), events.first()) {
-            tally.begin_errors.push(distance(
-                event.begin,
-                window.possible.start..window.sure.start,
-            ));
+            let error = distance(event.begin, window.possible.start..window.sure.start);
+            tally.begin_errors.push(error / intervals_per_step);
         }
         if let (Some(window), Some(event)) = (windows.last(), events.last()) {
-            tally
-                .end_errors
-                .push(distance(event.end, window.sure.end..window.possible.end));
+            let error = distance(event.end, window.sure.end..window.possible.end);
+            tally.end_errors.push(error / intervals_per_step);
         }
     }
     tally

@@ -1,5 +1,8 @@
 //! The verdicts of the program on a capture, as its users get them.
 
+use std::ffi::OsStr;
+use std::fmt::Debug;
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
@@ -15,8 +18,6 @@ pub(crate) struct NamedCap {
     pub(crate) unit: Unit,
     /// Units per second; bytes as sectors.
     pub(crate) rate: f64,
-    /// It is named without the caveat that it may be none.
-    pub(crate) is_certain: bool,
 }
 
 /// A verdict on an interval or on a capture.
@@ -45,7 +46,8 @@ pub(crate) struct NamedEvent {
 /// The verdicts of the live view on a device.
 pub(crate) type LiveJudgments = Vec<Judgment>;
 
-fn run(arguments: &[&str], capture: &Path) -> String {
+/// Returns what the program prints that ends with the name of a capture.
+pub(crate) fn run(arguments: &[impl AsRef<OsStr> + Debug], capture: &Path) -> String {
     let state = capture.parent().unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_blkstat"))
         .args(arguments)
@@ -60,6 +62,32 @@ fn run(arguments: &[&str], capture: &Path) -> String {
         String::from_utf8_lossy(&output.stderr)
     );
     String::from_utf8(output.stdout).unwrap()
+}
+
+/// Returns what the program prints of the text of a capture.
+fn run_on(text: &str, arguments: &[&str]) -> String {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("capture.txt");
+    fs::write(&path, text).unwrap();
+    run(arguments, &path)
+}
+
+/// Returns the lines of all devices that the live view prints of the text of a capture.
+pub(crate) fn rows(text: &str, options: &[&str]) -> Vec<Value> {
+    let arguments = [&["--json", "--all"], options, &["--from"]].concat();
+    run_on(text, &arguments)
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// Returns the report of `analyze` on a device in the text of a capture.
+pub(crate) fn report(text: &str, device: &str, options: &[&str]) -> Value {
+    let arguments = [&["analyze", "--json"], options].concat();
+    let mut document: Value = serde_json::from_str(&run_on(text, &arguments)).unwrap();
+    let mut reports = document["devices"].as_array_mut().unwrap().iter_mut();
+    let report = reports.find(|report| report["device"] == device).unwrap();
+    report.take()
 }
 
 /// Returns the verdict of the live view on each interval of each device.
@@ -122,7 +150,6 @@ fn named_limit(row: &Value) -> Option<NamedCap> {
         limited,
         unit,
         rate,
-        is_certain: true,
     })
 }
 
@@ -191,12 +218,9 @@ fn plateau(one: &Value) -> Option<NamedCap> {
     } else {
         (Unit::Sectors, one["mib_per_s"].as_f64()? * 2048.0)
     };
-    // The second name is that of earlier versions.
-    let is_certain = one["certain"].as_bool().or(one["is_certain"].as_bool()) == Some(true);
     Some(NamedCap {
         limited,
         unit,
         rate,
-        is_certain,
     })
 }

@@ -3,7 +3,7 @@
 //! The scenarios, the definitions of the true verdicts and the scores know nothing of the rules by which the program
 //! judges. Set these variables:
 //!
-//! - `BLKSTAT_JUDGMENT=full`: all seeds of each scenario, rather than a few.
+//! - `BLKSTAT_JUDGMENT=full`: all seeds of each scenario, rather than a few, and whole days.
 //! - `BLKSTAT_JUDGMENT_ONLY=TEXT`: only the scenarios whose name contains the text, and every interval of them.
 //! - `BLKSTAT_JUDGMENT_SEED=N`: only this seed.
 //! - `BLKSTAT_JUDGMENT_CAPTURES=DIR`: write the captures there.
@@ -16,12 +16,19 @@
     clippy::print_stdout
 )]
 
+mod accounting;
+mod capacity;
 mod capture;
+mod comparison;
 mod counters;
 mod events;
 mod goals;
+mod hours;
+mod incidents;
 mod judge;
 mod neighbors;
+mod new_machine;
+mod oracle;
 #[allow(dead_code)] // The tests of the replicas use the rest.
 #[path = "../support/random.rs"]
 mod random;

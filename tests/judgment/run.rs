@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use crate::capture::{Capture, simulate};
-use crate::goals;
+use crate::goals::{self, Scores};
 use crate::judge::{Judgment, NamedEvent, analyze, judge_live};
 use crate::scenarios::{Scenario, all};
 use crate::score::{analyze_outcome, live_outcomes, score};
@@ -21,6 +21,11 @@ const FEW_SEEDS: u64 = 2;
 
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// Returns whether everything is to be tested.
+pub(crate) fn is_full() -> bool {
+    variable("BLKSTAT_JUDGMENT").is_some_and(|value| value == "full")
 }
 
 /// Simulates a scenario and compares the verdicts on it with the truth.
@@ -118,10 +123,9 @@ fn verdicts_agree_with_the_truth() {
             .is_none_or(|text| scenario.name.contains(text.as_str()))
     };
     let scenarios: Vec<Scenario> = all().into_iter().filter(is_chosen).collect();
-    let is_full = variable("BLKSTAT_JUDGMENT").is_some_and(|value| value == "full");
     let seeds: Vec<u64> = match variable("BLKSTAT_JUDGMENT_SEED") {
         Some(seed) => vec![seed.parse().unwrap()],
-        None => (0..if is_full { ALL_SEEDS } else { FEW_SEEDS }).collect(),
+        None => (0..if is_full() { ALL_SEEDS } else { FEW_SEEDS }).collect(),
     };
     let temporary = tempfile::tempdir().unwrap();
     let directory = variable("BLKSTAT_JUDGMENT_CAPTURES").map(std::path::PathBuf::from);
@@ -139,10 +143,13 @@ fn verdicts_agree_with_the_truth() {
         })
         .collect();
     assert!(contradictions.is_empty(), "{}", contradictions.join("\n"));
-    let total = total(&named);
-    println!("{}", goals::report(&total));
+    let scores = Scores {
+        scenarios: &named,
+        total: total(&named),
+    };
+    println!("{}", goals::report(&scores));
     if only.is_none() {
-        let failures = goals::failures(&total);
+        let failures = goals::failures(&scores);
         assert!(failures.is_empty(), "{}", failures.join("\n"));
     }
 }

@@ -1,10 +1,13 @@
 //! The comparison of verdicts with the truth.
 //!
 //! **Wrong**: `ok`, `idle` or "not the disk" where the truth is `slow` or more severe; `slow` or more severe where the
-//! truth is ok or idle; a cap of another kind, off by more than [`CAP_TOLERANCE`], or where there is none. **Late**: what
-//! would be wrong, but was true within the last [`MAX_LAG_INTERVALS`] intervals: a verdict that rests on several
-//! intervals follows the truth with a delay. **Silent**: no verdict while the device is busy. **Right**: a true verdict.
-//! Everything else, such as `queueing` where the truth is `saturated`, is **near**. Not scored: intervals without truth.
+//! truth is ok or idle; a cap of another kind, off by more than [`CAP_TOLERANCE`], or where there is none. A verdict that
+//! was true within the last [`MAX_LAG_INTERVALS`] intervals counts as true: one that rests on several intervals follows the
+//! truth with a delay. **Busy**: the verdict that says no more. **Silent**: no verdict while the device is busy. **Right**: a
+//! true verdict. Everything else, such as `queueing` where the truth is `saturated`, or `capped` where servers whose times
+//! hardly vary are saturated, is **near**. Not scored: intervals without truth, and those before the first step of the judge.
+
+use std::collections::BTreeMap;
 
 use crate::capture::Capture;
 use crate::events::score_events;
@@ -17,9 +20,11 @@ use crate::words::{Word, Words};
 /// A named cap may be off by this.
 const CAP_TOLERANCE: f64 = 0.05;
 /// Intervals for which a verdict may follow the truth late.
-const MAX_LAG_INTERVALS: usize = 2;
-/// Intervals within which a cap is to be named.
-const MAX_CAP_INTERVALS: usize = 15;
+const MAX_LAG_INTERVALS: usize = 3;
+/// Seconds of the shortest step of the judge: shorter intervals are added up.
+const MIN_STEP_S: f64 = 0.95;
+/// Intervals of a second or longer within which a cap is to be named.
+const MAX_CAP_STEPS: usize = 15;
 /// The largest jitter of a cap that is to be named in time.
 const MAX_NAMED_JITTER: f64 = 0.005;
 /// Trouble for this share of the busy intervals makes a whole capture one of trouble ...
@@ -33,20 +38,32 @@ pub(crate) fn live_outcomes(
     truths: &[Truth],
     judgments: &[Judgment],
 ) -> Vec<Outcome> {
+    let lag = max_lag(setup);
     let outcome = |index: usize| {
-        let outcome = live_outcome(setup, &truths[index], &judgments[index]);
-        let recent = &truths[index.saturating_sub(MAX_LAG_INTERVALS)..index];
-        let was_true = |truth: &Truth| {
-            truth.words.is_empty()
-                || live_outcome(setup, truth, &judgments[index]) != Outcome::Wrong
-        };
-        if outcome == Outcome::Wrong && recent.iter().any(was_true) {
-            Outcome::Late
-        } else {
-            outcome
+        let has_no_verdict_yet = (index + 1) as f64 * setup.interval_s < MIN_STEP_S;
+        if has_no_verdict_yet {
+            return Outcome::NotScored;
         }
+        let of_truth = |truth: &Truth| live_outcome(setup, truth, &judgments[index]);
+        let now = of_truth(&truths[index]);
+        if now != Outcome::Wrong {
+            return now;
+        }
+        let recent = &truths[index.saturating_sub(lag)..index];
+        recent.iter().map(of_truth).min().unwrap_or(now).min(now)
     };
     (0..truths.len()).map(outcome).collect()
+}
+
+/// Returns the intervals of a step of the judge: it adds up those that are shorter than a second.
+fn intervals_per_step(setup: &Setup) -> f64 {
+    (1.0 / setup.interval_s).max(1.0)
+}
+
+/// Returns the intervals for which a verdict may follow the truth late. In intervals shorter than a step it stands until the
+/// next.
+fn max_lag(setup: &Setup) -> usize {
+    MAX_LAG_INTERVALS + (intervals_per_step(setup) - 1.0).round() as usize
 }
 
 fn live_outcome(setup: &Setup, truth: &Truth, judgment: &Judgment) -> Outcome {
@@ -60,6 +77,14 @@ fn live_outcome(setup: &Setup, truth: &Truth, judgment: &Judgment) -> Outcome {
             Outcome::NotScored
         };
     };
+    if word == Word::Busy {
+        return Outcome::Busy;
+    }
+    let is_saturated = truth.words.contains(Word::Saturated);
+    if word == Word::Capped && truth.bound_gates.is_empty() && is_saturated {
+        // Its own maximum: servers whose times hardly vary look like a limit.
+        return Outcome::Near;
+    }
     if names_wrong_cap(setup, judgment, &truth.bound_gates) || contradicts(judgment, truth.words) {
         Outcome::Wrong
     } else if truth.words.contains(word) {
@@ -78,16 +103,30 @@ fn contradicts(judgment: &Judgment, truth: Words) -> bool {
     (says_no_trouble && truth.is_surely_trouble()) || (says_trouble && is_calm)
 }
 
-/// Returns whether a verdict names a cap where there is none, or none of those that there are. Of several caps, each that
-/// is named without a caveat must be true.
+/// Returns whether a verdict names a cap where there is none, or none of those that there are.
 fn names_wrong_cap(setup: &Setup, judgment: &Judgment, gates: &[(usize, f64)]) -> bool {
-    let is_true = |cap: &NamedCap| is_true_cap(setup, cap, gates);
-    let is_certainly_wrong = judgment
-        .caps
-        .iter()
-        .any(|cap| cap.is_certain && !is_true(cap));
+    let is_true =
+        |cap: &NamedCap| is_true_cap(setup, cap, gates) || is_sum_of_caps(setup, cap, gates);
     let names_others = !judgment.caps.is_empty() && !judgment.caps.iter().any(is_true);
-    judgment.word == Some(Word::Capped) && (gates.is_empty() || is_certainly_wrong || names_others)
+    judgment.word == Some(Word::Capped) && (gates.is_empty() || names_others)
+}
+
+fn is_near(rate: f64, true_rate: f64) -> bool {
+    (rate / true_rate - 1.0).abs() <= CAP_TOLERANCE
+}
+
+/// Returns whether a cap that was named is the sum of a limit of reads and one of writes, both of which are reached.
+fn is_sum_of_caps(setup: &Setup, named: &NamedCap, gates: &[(usize, f64)]) -> bool {
+    let of_one_direction = |gate: &usize| {
+        let gate = &setup.gates[*gate];
+        gate.limited != Limited::Both && gate.unit == named.unit
+    };
+    let limits: BTreeMap<usize, f64> = gates
+        .iter()
+        .copied()
+        .filter(|(gate, _)| of_one_direction(gate))
+        .collect();
+    named.limited == Limited::Both && is_near(named.rate, limits.values().sum())
 }
 
 /// Returns whether a cap that was named is one of those that limited, in a kind that describes the same.
@@ -114,8 +153,7 @@ fn is_true_cap(setup: &Setup, named: &NamedCap, gates: &[(usize, f64)]) -> bool 
             (Unit::Sectors, _) => Some(setup.requests_per_s(Unit::Sectors, *limit)),
             (Unit::Requests, _) => Some(limit * f64::from(setup.loads[0].mix.sectors[0])),
         };
-        let is_near = |rate: f64| (named.rate / rate - 1.0).abs() <= CAP_TOLERANCE;
-        named.limited == limited && true_rate.is_some_and(is_near)
+        named.limited == limited && true_rate.is_some_and(|rate| is_near(named.rate, rate))
     })
 }
 
@@ -160,6 +198,10 @@ pub(crate) fn analyze_outcome(setup: &Setup, truths: &[Truth], judgment: &Judgme
         .iter()
         .flat_map(|truth| truth.bound_gates.iter().copied())
         .collect();
+    let is_saturated = share(&|truth| truth.words.contains(Word::Saturated)) >= TROUBLE_SHARE;
+    if word == Word::Capped && gates.is_empty() && is_saturated {
+        return Outcome::Near;
+    }
     let names_wrong_cap = names_wrong_cap(setup, judgment, &gates);
     let says_no_trouble = judgment.is_not_the_disk || word <= Word::Ok;
     if names_wrong_cap
@@ -201,12 +243,13 @@ pub(crate) fn truth_changes(truths: &[Truth]) -> u64 {
 }
 
 /// Returns the caps that were named in time and those that should have been: times of at least
-/// [`MAX_CAP_INTERVALS`] in which a gate of low jitter limits the device. A limit above the device does not show
+/// [`MAX_CAP_STEPS`] in which a gate of low jitter limits the device. A limit above the device does not show
 /// in its counters.
 pub(crate) fn caps_in_time(setup: &Setup, truths: &[Truth], judgments: &[Judgment]) -> (u64, u64) {
     let (mut named, mut all, mut start) = (0, 0, 0);
-    while start + MAX_CAP_INTERVALS <= truths.len() {
-        let window = start..start + MAX_CAP_INTERVALS;
+    let intervals = (MAX_CAP_STEPS as f64 * intervals_per_step(setup)).round() as usize;
+    while start + intervals <= truths.len() {
+        let window = start..start + intervals;
         // One that volumes share takes longer to show: `neighbors` counts those that are named at all.
         let is_steady = |gate: &(usize, f64)| {
             !setup.has_volumes && setup.gates[gate.0].jitter <= MAX_NAMED_JITTER
@@ -236,8 +279,9 @@ pub(crate) fn caps_in_time(setup: &Setup, truths: &[Truth], judgments: &[Judgmen
 }
 
 /// Returns how the verdict on a device and its events contradict each other; `None` where they agree. A verdict of trouble
-/// needs an event of trouble; an idle device has none, and one that is ok has none for most of its busy time. Which trouble it
-/// is may differ: an event has the worst verdict at the time, and the verdict is that of all the time.
+/// needs an event of trouble, unless a single step, which is no event yet, is a tenth of the work; an idle device has none, and
+/// one that is ok has none for most of its busy time. Which trouble it is may differ: an event has the worst verdict at the
+/// time, and the verdict is that of all the time.
 pub(crate) fn contradiction(
     truths: &[Truth],
     interval_s: f64,
@@ -247,9 +291,10 @@ pub(crate) fn contradiction(
     let word = judgment.word?;
     let events = &judgment.events;
     let trouble_s: f64 = events.iter().map(|event| event.end - event.begin).sum();
+    let step_s = interval_s.max(1.0);
     let problem = if word == Word::Idle && !events.is_empty() {
         "idle with events"
-    } else if word.is_trouble() && events.is_empty() {
+    } else if word.is_trouble() && events.is_empty() && busy_s > 10.0 * step_s {
         "trouble without an event"
     } else if word == Word::Ok && trouble_s > 0.5 * busy_s {
         "ok with events for most of the time"
@@ -266,9 +311,6 @@ pub(crate) fn score(capture: &Capture, live: &[Vec<Judgment>], analyzed: &[Judgm
         assert_eq!(truths.len(), live.len(), "every interval has a line");
         for outcome in live_outcomes(&capture.setup, truths, live) {
             score.live.count(outcome);
-            if capture.setup.begins_loaded {
-                score.live_loaded.count(outcome);
-            }
         }
         score
             .analyze
@@ -285,7 +327,7 @@ pub(crate) fn score(capture: &Capture, live: &[Vec<Judgment>], analyzed: &[Judgm
             ..event.clone()
         };
         let events: Vec<NamedEvent> = analyzed.events.iter().map(in_intervals).collect();
-        score.events += score_events(truths, &events);
+        score.events += score_events(truths, &events, intervals_per_step(&capture.setup));
     }
     score
 }

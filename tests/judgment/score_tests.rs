@@ -5,7 +5,7 @@ use crate::score::{analyze_outcome, caps_in_time, live_outcomes, truth_changes, 
 use crate::simulator::{Gate, Limited, Load, Mix, Pacing, Setup, Unit, closed};
 use crate::tally::Outcome;
 use crate::truth::Truth;
-use crate::words::Word::{self, Capped, Idle, Ok, Queueing, Saturated, Slow};
+use crate::words::Word::{self, Busy, Capped, Idle, Ok, Queueing, Saturated, Slow};
 use crate::words::Words;
 
 /// A disk with a limit of 1,000 reads per second.
@@ -50,7 +50,6 @@ fn cap(limited: Limited, unit: Unit, rate: f64) -> Judgment {
         limited,
         unit,
         rate,
-        is_certain: true,
     }];
     Judgment {
         caps,
@@ -71,7 +70,10 @@ fn confusing_trouble_with_none_is_wrong_and_queueing_is_near_both() {
         (Saturated, Some(Queueing), Outcome::Near),
         (Ok, Some(Queueing), Outcome::Near),
         (Capped, Some(Saturated), Outcome::Near),
-        (Saturated, Some(Capped), Outcome::Wrong),
+        (Saturated, Some(Capped), Outcome::Near),
+        (Queueing, Some(Capped), Outcome::Wrong),
+        (Saturated, Some(Busy), Outcome::Busy),
+        (Ok, Some(Busy), Outcome::Busy),
         (Saturated, Some(Saturated), Outcome::Right),
         (Saturated, None, Outcome::Silent),
         (Idle, None, Outcome::NotScored),
@@ -107,11 +109,27 @@ fn a_cap_must_be_right_in_value_and_kind() {
 }
 
 #[test]
-fn a_verdict_may_follow_the_truth_by_two_intervals() {
-    let truths = [Ok, Saturated, Saturated, Saturated].map(|word| truth(&[word]));
-    let judgments = [Some(Ok); 4].map(verdict);
-    let expected = [Outcome::Right, Outcome::Late, Outcome::Late, Outcome::Wrong];
-    assert_eq!(live_outcomes(&setup(), &truths, &judgments), expected);
+fn a_verdict_may_follow_the_truth_by_three_intervals() {
+    let truths = [Ok, Saturated, Saturated, Saturated, Saturated].map(|word| truth(&[word]));
+    let judgments = [Some(Ok); 5].map(verdict);
+    let outcomes = live_outcomes(&setup(), &truths, &judgments);
+    assert_eq!(outcomes[..4], [Outcome::Right; 4]);
+    assert_eq!(outcomes[4], Outcome::Wrong);
+}
+
+#[test]
+fn in_intervals_shorter_than_a_step_a_verdict_stands_until_the_next() {
+    let setup = Setup {
+        interval_s: 0.1,
+        ..setup()
+    };
+    let truths: Vec<Truth> = (0..25)
+        .map(|at| truth(&[if at < 10 { Ok } else { Saturated }]))
+        .collect();
+    let outcomes = live_outcomes(&setup, &truths, &vec![verdict(Some(Ok)); 25]);
+    assert_eq!(outcomes[..9], [Outcome::NotScored; 9]);
+    assert_eq!(outcomes[9..22], [Outcome::Right; 13]);
+    assert_eq!(outcomes[22..], [Outcome::Wrong; 3]);
 }
 
 #[test]

@@ -4,14 +4,14 @@ use std::fmt::Write;
 
 use crate::tally::{EventTally, Outcome, Score, Tally};
 
-/// The percentages of a tally: wrong, silent, right.
+/// The percentages of a tally: wrong, busy, right.
 fn cells(tally: &Tally) -> String {
     if tally.total() == 0 {
         return format!("{:>6} {:>6} {:>6}", "-", "-", "-");
     }
-    let [wrong, silent, right] =
-        [Outcome::Wrong, Outcome::Silent, Outcome::Right].map(|outcome| tally.percent(outcome));
-    format!("{wrong:6.1} {silent:6.1} {right:6.1}")
+    let [wrong, busy, right] =
+        [Outcome::Wrong, Outcome::Busy, Outcome::Right].map(|outcome| tally.percent(outcome));
+    format!("{wrong:6.1} {busy:6.1} {right:6.1}")
 }
 
 /// The scores of events: false ones; missed windows; hidden ones; the percentage of calm in events, and of trouble outside
@@ -48,11 +48,9 @@ fn push_line(name: &str, score: &Score, out: &mut String) {
     };
     let _ = writeln!(
         out,
-        "{name:52} {} | {} {:6.1} | {} | {:6.1} {:6.1} | {caps:>9} | {}",
+        "{name:52} {} | {} | {:6.1} {:6.1} | {caps:>9} | {}",
         cells(&score.analyze),
         cells(&score.live),
-        score.live.percent(Outcome::Late),
-        cells(&score.live_loaded),
         per_100(score.changes.0),
         per_100(score.changes.1),
         event_cells(&score.events),
@@ -62,23 +60,18 @@ fn push_line(name: &str, score: &Score, out: &mut String) {
 /// Returns the table: percentages by scenario, and the totals.
 pub(crate) fn table(scores: &[(&str, Score)]) -> String {
     let mut out = format!(
-        "{:52} {:20} | {:27} | {:20} | {:13} | {:9} | events\n{:52} {:>6} {:>6} {:>6} | {:>6} {:>6} {:>6} {:>6} | {:>6} {:>6} {:>6} | {:>6} {:>6} | {:>9} | {EVENTS}\n",
+        "{:52} {:20} | {:20} | {:13} | {:9} | events\n{:52} {:>6} {:>6} {:>6} | {:>6} {:>6} {:>6} | {:>6} {:>6} | {:>9} | {EVENTS}\n",
         "percent",
         "analyze",
         "live",
-        "live, begins loaded",
         "changes/100",
         "",
         "",
         "wrong",
-        "silent",
+        "busy",
         "right",
         "wrong",
-        "silent",
-        "right",
-        "late",
-        "wrong",
-        "silent",
+        "busy",
         "right",
         "said",
         "true",

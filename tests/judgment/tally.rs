@@ -2,31 +2,30 @@
 
 use std::ops::AddAssign;
 
-/// One comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// One comparison, the better first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Outcome {
     Right,
     Near,
-    Late,
+    Busy,
     Silent,
-    Wrong,
     /// Not counted.
     NotScored,
+    Wrong,
 }
 
 /// Numbers of comparisons by outcome.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Tally([u64; 5]);
+pub(crate) struct Tally([u64; 6]);
 
 impl Tally {
     pub(crate) fn count(&mut self, outcome: Outcome) {
-        if let Some(count) = self.0.get_mut(outcome as usize) {
-            *count += 1;
-        }
+        self.0[outcome as usize] += 1;
     }
 
+    /// Returns the number of comparisons that count.
     pub(crate) fn total(&self) -> u64 {
-        self.0.iter().sum()
+        self.0.iter().sum::<u64>() - self.0[Outcome::NotScored as usize]
     }
 
     /// Returns the share of an outcome in percent; 0 without any comparison.
@@ -49,8 +48,6 @@ impl AddAssign for Tally {
 pub(crate) struct Score {
     pub(crate) analyze: Tally,
     pub(crate) live: Tally,
-    /// The live intervals of captures that begin loaded, which `live` holds too.
-    pub(crate) live_loaded: Tally,
     /// Changes of the live verdict, and those of the truth.
     pub(crate) changes: (u64, u64),
     /// Caps that were named in time, and all that should have been.
@@ -60,7 +57,7 @@ pub(crate) struct Score {
     pub(crate) contradictions: Vec<String>,
 }
 
-/// Events compared with the times of trouble. Errors are in intervals.
+/// Events compared with the times of trouble. Errors are in steps of the judge: intervals of a second or longer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct EventTally {
     pub(crate) events: u64,
@@ -114,7 +111,6 @@ impl AddAssign for Score {
     fn add_assign(&mut self, other: Self) {
         self.analyze += other.analyze;
         self.live += other.live;
-        self.live_loaded += other.live_loaded;
         self.changes = (
             self.changes.0 + other.changes.0,
             self.changes.1 + other.changes.1,

@@ -35,6 +35,10 @@ const MODERATE: (f64, f64) = (1.35, 1.65);
 const BUSY_SHARE: f64 = 0.85;
 /// From this multiple of the usual service time on a device may be called slow.
 const MIN_SLOW: f64 = 2.0;
+/// Requests at a time: with fewer than two, no request waits behind more than one other.
+const HARDLY_ANY_WAITS: f64 = 2.7;
+/// Requests at a time: with fewer than half, nobody waits for most of the time.
+const HARDLY_ANYONE_WAITS: f64 = 0.7;
 /// Fewer requests of an operation than this count only where there are no others.
 const MIN_REQUESTS: u64 = 5;
 /// Intervals for which requests must hang before they are surely more than slow.
@@ -68,15 +72,17 @@ pub(crate) fn truths(setup: &Setup, observed: &[Observed], device: usize) -> Vec
 }
 
 fn truth(setup: &Setup, before: &Observed, now: &Observed, device: usize) -> Truth {
-    let completed = now.devices[device].0.wrapping_sub(before.devices[device].0);
-    let (before_in_flight, in_flight) = (before.devices[device].1, now.devices[device].1);
-    let is_busy = completed > 0 || in_flight > 0;
-    let answers_nothing = completed == 0 && before_in_flight > 0 && in_flight > 0;
+    let (before, after) = (&before.devices[device], &now.devices[device]);
+    let completed = after.completions.wrapping_sub(before.completions);
+    let is_busy = completed > 0 || after.in_flight > 0;
+    let answers_nothing = completed == 0 && before.in_flight > 0 && after.in_flight > 0;
+    let took_ns = after.time_ns.wrapping_sub(before.time_ns);
+    let queue = took_ns as f64 / (now.until - now.from) as f64;
     let bound_gates = bound_gates(now);
     let words = if has_changed(setup, now) {
         Words::NONE
     } else {
-        words(setup, now, device, completed)
+        words(setup, now, device, completed, queue)
     };
     let caps = Words::of(&[Word::Capped, Word::Throttled, Word::Slow]);
     let is_surely_capped = words.contains(Word::Capped) && words.is_within(caps);
@@ -150,8 +156,8 @@ fn has_changed(setup: &Setup, now: &Observed) -> bool {
         || now.gates.iter().any(|gate| gate.has_changed)
 }
 
-fn words(setup: &Setup, now: &Observed, device: usize, completed: u64) -> Words {
-    let in_flight = now.devices[device].1;
+fn words(setup: &Setup, now: &Observed, device: usize, completed: u64, queue: f64) -> Words {
+    let in_flight = now.devices[device].in_flight;
     let stall = setup.station.pauses_s.iter().find(|(from, until)| {
         let time = |second: f64| nanos(setup.warm_up_s + second);
         until - from >= MIN_STALL_S && time(*from) <= now.from && now.until <= time(*until)
@@ -174,7 +180,7 @@ fn words(setup: &Setup, now: &Observed, device: usize, completed: u64) -> Words 
     );
     let others = in_flight - leaked - u64::from(now.hung);
     let base = if completed > 0 {
-        worse_of_gates_and_servers(setup, now, device)
+        worse_of_gates_and_servers(setup, now, device, queue)
     } else if others == 0 {
         Words::of(&[Word::Idle])
     } else {
@@ -216,8 +222,8 @@ fn hung_words(setup: &Setup, now: &Observed, others: u64, base: Words) -> Words 
     }
 }
 
-fn worse_of_gates_and_servers(setup: &Setup, now: &Observed, device: usize) -> Words {
-    let servers = words_of_servers(now);
+fn worse_of_gates_and_servers(setup: &Setup, now: &Observed, device: usize, queue: f64) -> Words {
+    let servers = words_of_servers(setup, now, queue);
     let own_stage = setup
         .stages
         .iter()
@@ -244,6 +250,9 @@ fn worse_of_gates_and_servers(setup: &Setup, now: &Observed, device: usize) -> W
         if state.has_spent_credits {
             limited = limited.or(Words::of(&[Word::Slow]));
         }
+        if queue < HARDLY_ANY_WAITS {
+            limited = limited.or(Words::of(&[Word::Ok]));
+        }
         let is_bound = state.use_of_limit >= BOUND_USE && state.held_share >= BOUND_HELD_SHARE;
         let may_be_bound =
             state.use_of_limit >= NEARLY_BOUND.0 && state.held_share >= NEARLY_BOUND.1;
@@ -258,7 +267,7 @@ fn worse_of_gates_and_servers(setup: &Setup, now: &Observed, device: usize) -> W
 }
 
 /// Returns the truth about the servers alone: that of the operation that fares worst.
-fn words_of_servers(now: &Observed) -> Words {
+fn words_of_servers(setup: &Setup, now: &Observed, queue: f64) -> Words {
     let most = now
         .operations
         .iter()
@@ -266,11 +275,24 @@ fn words_of_servers(now: &Observed) -> Words {
         .max()
         .unwrap_or(0);
     let counts = |one: &&OperationTotals| one.requests >= MIN_REQUESTS.min(most).max(1);
-    let words = now
-        .operations
+    let elapsed_ns = (now.until - now.from) as f64;
+    let always_was_so = setup
+        .station
+        .slowdowns
         .iter()
-        .filter(counts)
-        .map(|one| words_of_operation(one, now.utilization));
+        .any(|one| one.from_s == f64::NEG_INFINITY);
+    let words_of = |one: &OperationTotals| {
+        let words = words_of_operation(one, now.utilization);
+        let operation_queue = (one.wait_ns + one.state_ns) / elapsed_ns;
+        let hardly_matters =
+            operation_queue < HARDLY_ANYONE_WAITS || queue < HARDLY_ANY_WAITS && always_was_so;
+        if hardly_matters && words.contains(Word::Slow) {
+            words.or(Words::of(&[Word::Ok]))
+        } else {
+            words
+        }
+    };
+    let words = now.operations.iter().filter(counts).map(words_of);
     words.reduce(Words::worse).unwrap_or(Words::NONE)
 }
 

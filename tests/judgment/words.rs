@@ -5,6 +5,7 @@
 pub(crate) enum Word {
     Idle,
     Ok,
+    Busy,
     Queueing,
     Slow,
     Saturated,
@@ -14,9 +15,10 @@ pub(crate) enum Word {
 }
 
 impl Word {
-    const ALL: [(Self, &'static str); 8] = [
+    const ALL: [(Self, &'static str); 9] = [
         (Self::Idle, "idle"),
         (Self::Ok, "ok"),
+        (Self::Busy, "busy"),
         (Self::Queueing, "queueing"),
         (Self::Slow, "slow"),
         (Self::Saturated, "saturated"),
@@ -41,7 +43,7 @@ impl Word {
 
 /// A set of verdicts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Words(u8);
+pub(crate) struct Words(u16);
 
 impl Words {
     pub(crate) const NONE: Self = Self(0);

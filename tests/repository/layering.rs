@@ -1,4 +1,4 @@
-//! The module structure: a module of `src/`, or of `src/analysis`, imports only modules below it, so that there is no cycle.
+//! The module structure: a module of `src/` imports only modules below it, so that there is no cycle.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,27 +18,6 @@ fn modules() -> Vec<String> {
         .chain(["build", "lib", "main"].map(str::to_owned))
         .collect()
 }
-
-/// Those of `src/analysis`.
-const MODULES_OF_ANALYSIS: &[&str] = &[
-    "thresholds",
-    "stats",
-    "host",
-    "load",
-    "peers",
-    "saved_baselines",
-    "baseline",
-    "settings",
-    "caps",
-    "capacity",
-    "lifetimes",
-    "verdict",
-    "blocks",
-    "device",
-    "compare",
-    "not_the_disk",
-    "queue_by_layer",
-];
 
 /// The source files of each module.
 pub(super) type Sources = BTreeMap<String, Vec<(PathBuf, String)>>;
@@ -71,75 +50,37 @@ pub(super) fn sources(directory: &str) -> Sources {
 }
 
 /// Returns the modules that a file imports, such as `module` of `crate::module`.
-fn imports<'a>(source: &'a str, prefixes: &'a [&str]) -> impl Iterator<Item = &'a str> {
+fn imports(source: &str) -> impl Iterator<Item = &str> {
     let code = source.split("#[cfg(test)]").next().unwrap_or_default();
-    prefixes.iter().flat_map(move |prefix| {
-        code.split(prefix).skip(1).map(|rest| {
-            let end = rest
-                .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-                .unwrap_or(rest.len());
-            &rest[..end]
+    ["crate::", "blkstat::"]
+        .into_iter()
+        .flat_map(move |prefix| {
+            code.split(prefix).skip(1).map(|rest| {
+                let end = rest
+                    .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+                    .unwrap_or(rest.len());
+                &rest[..end]
+            })
         })
-    })
-}
-
-/// Checks that the files of a module import only those before it in the list.
-fn check_imports<'a>(
-    modules: &[&str],
-    module: &str,
-    file: &Path,
-    imports: impl Iterator<Item = &'a str>,
-) {
-    let position = |module: &str| modules.iter().position(|name| *name == module);
-    let own = position(module).unwrap_or_else(|| panic!("the list lacks the module '{module}'"));
-    for import in imports.filter(|import| *import != module) {
-        let is_below = position(import).is_some_and(|other| other < own);
-        assert!(is_below, "{}: {module} imports {import}", file.display());
-    }
 }
 
 #[test]
 fn a_module_imports_only_those_below_it() {
     let (sources, modules) = (sources("src"), modules());
-    let modules: Vec<&str> = modules.iter().map(String::as_str).collect();
+    let position = |module: &str| modules.iter().position(|name| *name == module);
     for (module, files) in &sources {
+        let own =
+            position(module).unwrap_or_else(|| panic!("the list lacks the module '{module}'"));
         for (file, source) in files {
-            check_imports(
-                &modules,
-                module,
-                file,
-                imports(source, &["crate::", "blkstat::"]),
-            );
+            for import in imports(source).filter(|import| *import != module) {
+                let is_below = position(import).is_some_and(|other| other < own);
+                assert!(is_below, "{}: {module} imports {import}", file.display());
+            }
         }
     }
     assert_eq!(
         sources.len(),
         modules.len(),
-        "the list has a module that does not exist"
-    );
-}
-
-#[test]
-fn a_module_of_the_analysis_imports_only_those_below_it() {
-    let folder = Path::new("src/analysis");
-    let mut sources = sources("src/analysis");
-    sources.remove("mod");
-    for (module, files) in &sources {
-        for (file, source) in files {
-            let is_top = file.parent() == Some(folder);
-            let prefixes: &[&str] = if is_top {
-                &["super::", "crate::analysis::"]
-            } else {
-                &["crate::analysis::"]
-            };
-            let modules = imports(source, prefixes)
-                .filter(|name| name.starts_with(|c: char| c.is_ascii_lowercase()));
-            check_imports(MODULES_OF_ANALYSIS, module, file, modules);
-        }
-    }
-    assert_eq!(
-        sources.len(),
-        MODULES_OF_ANALYSIS.len(),
         "the list has a module that does not exist"
     );
 }

@@ -4,7 +4,7 @@
 //! answers.
 //! After the first sample, the thread that samples opens files of /proc and /sys only.
 
-mod samples;
+pub(super) mod samples;
 
 use std::path::{Path, PathBuf, absolute};
 use std::sync::{Mutex, PoisonError};
@@ -22,13 +22,13 @@ use super::options::{
     BaselineOptions, Host, Operand, distance, is_number_or_interval, split_devices_and_schedule,
     usage_error,
 };
-use crate::analysis::Settings;
 use crate::capture::RecordFilter;
 use crate::clock::WaitOutcome;
 use crate::console::{RunContext, Warnings, is_closed_pipe};
 use crate::counters::{Device, Sample};
 use crate::exit::{Exit, NoData};
 use crate::intervals::{NotFound, find_device};
+use crate::judge::Settings;
 use crate::report::layout::number_format::bytes;
 use crate::report::layout::sentence_numbers::counted;
 use crate::report::who::skipped_scans_text;

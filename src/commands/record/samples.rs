@@ -14,9 +14,8 @@ use anyhow::{Context, Result, bail};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::super::analyze::{read_replaceable_baselines, write_baselines};
+use super::super::baseline_file::{read_replaceable_baselines, write_baselines};
 use super::{OPEN_PATIENCE, Record};
-use crate::analysis::SavedBaselines;
 use crate::capture::{
     CaptureWarning, ClockChange, RecordFilter, RecordingHeader, ScanWriter, write_annotation,
     write_header, write_health, write_line,
@@ -26,6 +25,7 @@ use crate::console::{RunContext, Warnings, require_counters, require_text};
 use crate::counters::{DeviceNumber, HealthFacts, Sample};
 use crate::exit::{Exit, NoData};
 use crate::intervals::{BaselineStore, DeviceSelection, Input, Intervals, learn_baselines};
+use crate::judge::SavedBaselines;
 use crate::sanitize::sanitize;
 use crate::sink::{Destination, OutputError, SampleBlock};
 use crate::source::{Live, Replay, copy_capture_range, read_recording_header};

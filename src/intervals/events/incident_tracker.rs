@@ -1,20 +1,18 @@
-//! Finds incidents while they last.
+//! Incidents: the trouble that devices stacked on each other share.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::event::{Event, Figures, TOLERANCE_S};
-use super::history::DeviceHistory;
-use crate::analysis::{Histogram, IoDirection, Verdict};
-use crate::attribution::{Attribution, ReachedLimit, is_in_cgroup};
+use super::event::{Event, Figures};
+use super::history::DeviceEvents;
+use super::judged_device::JudgedDevice;
+use crate::attribution::{Attribution, is_in_cgroup};
+use crate::intervals::DeviceNames;
+use crate::intervals::incident::{Cause, Incident, Moment, WaitingTask};
 use crate::intervals::known_limit::limited_requests;
-use crate::intervals::{Cause, DeviceActivity, DeviceNames, Incident, Moment, WaitingTask};
+use crate::judge::{Histogram, IoDirection, Verdict};
 use crate::topology::Topology;
 
-/// The time in seconds, and the number of intervals if they are longer, after which trouble that comes back is another
-/// incident.
-const MAX_GAP_S: f64 = 10.0;
-const MAX_GAP_INTERVALS: f64 = 3.0;
 /// The most incidents that are kept after their end. The first of them are dropped.
 const MAX_FINISHED: usize = 10_000;
 /// The fraction of a device's bytes in percent from which a cgroup owns its load.
@@ -27,11 +25,11 @@ const MAX_WAITING: usize = 8;
 struct Tracked {
     incident: Arc<Incident>,
     devices: Vec<Arc<DeviceNames>>,
-    /// The end of the last interval in which one of them was in trouble.
-    end: Moment,
-    /// Latency, rate and queue of the victim in its intervals in trouble, while it may go on.
-    intervals: Option<Box<[Histogram; 3]>>,
-    /// The harm in these intervals, once they are over.
+    /// True for a stall, which is an incident of its own.
+    is_stall: bool,
+    /// Latency, rate and queue of the victim in its steps in trouble, while it goes on.
+    steps: Option<Box<[Histogram; 3]>>,
+    /// The harm in these steps, once they are over.
     harm: Harm,
 }
 
@@ -39,7 +37,7 @@ struct Tracked {
 #[derive(Clone, Debug, PartialEq)]
 pub struct IncidentSummary {
     pub incident: Arc<Incident>,
-    /// The verdict on the victim that weighs most, and the seconds for which the victim had it.
+    /// The most severe verdict on the victim, and the seconds for which the victim had it.
     pub verdict: Verdict,
     pub verdict_s: f64,
     /// The end of the last interval in trouble so far.
@@ -57,7 +55,7 @@ pub struct IncidentSummary {
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceInTrouble {
     pub names: Arc<DeviceNames>,
-    /// The verdict on it that weighs most, and the seconds with that; `None` if it is not shown by itself.
+    /// The most severe verdict on it, and the seconds with that; `None` if it is not shown by itself.
     pub verdict: Option<(Verdict, f64)>,
 }
 
@@ -77,7 +75,7 @@ impl IncidentSummary {
     }
 }
 
-/// The latency, rate and queue of a device in trouble: those of an interval, or the medians of all.
+/// The latency, rate and queue of a device in trouble: those of a step, or the medians of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Harm {
     /// The latency in milliseconds of the kind of requests that waited most; `None` if none completed.
@@ -98,242 +96,127 @@ impl Harm {
     }
 }
 
-/// The device in trouble whose incident is looked for.
+/// A device in trouble, whose incident is looked for.
 pub(super) struct Trouble<'a> {
-    pub(super) device: &'a DeviceHistory,
-    pub(super) phase: &'a Event,
-    pub(super) activity: &'a DeviceActivity,
-    /// The onset of its trouble, and whether it was observed.
-    pub(super) begin: Moment,
+    pub(super) events: &'a DeviceEvents,
+    pub(super) event: &'a Event,
+    pub(super) device: &'a JudgedDevice<'a>,
     pub(super) begin_is_known: bool,
-    /// The end of the interval.
-    pub(super) end: Moment,
+    /// The end of the step.
+    pub(super) now: Moment,
     pub(super) attribution: Option<&'a Attribution>,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(in crate::intervals) struct IncidentTracker {
-    /// Those that may go on, by their numbers.
+    /// Those that go on, by their numbers.
     open: Vec<Tracked>,
     finished: Vec<Tracked>,
     count: u64,
 }
 
 impl IncidentTracker {
-    /// Ends the incidents in which no device has been in trouble for a while, before an interval of this length that
-    /// begins at `now_s`.
-    pub(super) fn close(&mut self, now_s: f64, interval_s: f64) {
-        let max_gap_s = MAX_GAP_S.max(MAX_GAP_INTERVALS * interval_s);
-        let ended = self
-            .open
-            .extract_if(.., |one| now_s - one.end.run_s > max_gap_s);
+    /// Ends the incidents that `goes_on` returns false for: no device is in an event of theirs any more.
+    pub(super) fn close(&mut self, goes_on: impl Fn(u64) -> bool) {
+        let ended = self.open.extract_if(.., |one| !goes_on(one.incident.id));
         self.finished.extend(ended.map(Tracked::finished));
         if self.finished.len() >= 2 * MAX_FINISHED {
             self.finished.drain(..MAX_FINISHED);
         }
     }
 
-    /// Ends all incidents, at a break in time.
-    pub(super) fn close_all(&mut self) {
-        self.finished
-            .extend(self.open.drain(..).map(Tracked::finished));
-    }
-
-    /// Adds an interval of a device in trouble. Returns its incident; `None` if its requests only wait for each other a little, which is no
-    /// incident by itself.
-    pub(super) fn observe(
-        &mut self,
-        trouble: &Trouble<'_>,
-        topology: &Topology,
-    ) -> Option<Arc<Incident>> {
+    /// Adds a step of a device in trouble. Returns its incident.
+    pub(super) fn observe(&mut self, trouble: &Trouble<'_>, topology: &Topology) -> Arc<Incident> {
+        let own = trouble.event.incident;
         let at = self
             .open
-            .binary_search_by_key(&trouble.device.incident, |one| one.incident.id)
-            .ok();
-        let at = at
-            .filter(|_| trouble.device.is_in_trouble())
-            .or_else(|| self.join(trouble, topology))?;
+            .iter()
+            .position(|one| Some(one.incident.id) == own)
+            .unwrap_or_else(|| self.join(trouble, topology));
         let tracked = &mut self.open[at];
-        if trouble.phase.verdict != Verdict::Queueing {
-            tracked.end = trouble.end;
-        }
-        tracked.note_interval(trouble);
+        tracked.note_step(trouble);
         tracked.note_cause(trouble, topology);
         tracked.note_usage(trouble);
-        Some(Arc::clone(&tracked.incident))
+        Arc::clone(&tracked.incident)
     }
 
-    /// Returns the incidents that a limit of a cgroup causes, with devices in trouble in the interval that ends `now`.
-    pub(super) fn limited(
-        &self,
-        now: Moment,
-    ) -> impl Iterator<Item = (&Arc<Incident>, &ReachedLimit)> {
-        let present = self.open.iter().filter(move |one| one.end == now);
-        present.filter_map(|one| Some((&one.incident, one.incident.cgroup_limit()?)))
+    /// Returns an open incident.
+    pub(super) fn open(&self, id: u64) -> Option<&Arc<Incident>> {
+        self.open
+            .iter()
+            .map(|one| &one.incident)
+            .find(|incident| incident.id == id)
     }
 
-    /// Returns the limit that causes the incident of a device, or that is on it, if the incident may go on.
-    pub(in crate::intervals) fn limit_of(&self, device: &str) -> Option<&ReachedLimit> {
-        self.open.iter().find_map(|one| {
-            let limit = one.incident.cgroup_limit()?;
-            let is_own = limit.limited_device == device
-                || one.devices.iter().any(|own| own.device == device);
-            is_own.then_some(limit)
+    /// Returns the incident whose cause is a limit of a cgroup on a device.
+    pub(super) fn limited(&self, device: &str) -> Option<&Arc<Incident>> {
+        self.open.iter().map(|one| &one.incident).find(|incident| {
+            incident
+                .cgroup_limit()
+                .is_some_and(|limit| limit.limited_device == device)
         })
     }
 
-    /// Returns the index of the open incident of a device that was not in trouble before: the one of a device that it is
-    /// stacked with, or a new one. Incidents that it links become the earliest of them.
-    fn join(&mut self, trouble: &Trouble<'_>, topology: &Topology) -> Option<usize> {
-        let names = &trouble.device.names;
+    /// Returns the index of the open incident of a device whose event has just begun: the one of a device that it is stacked
+    /// with, unless the kernel states another cause, or a new one.
+    fn join(&mut self, trouble: &Trouble<'_>, topology: &Topology) -> usize {
+        let names = &trouble.events.names;
         let below = all_below(&names.device, topology);
-        let is_in_trouble = trouble.device.is_in_trouble();
-        let begin_s = trouble.end.run_s - trouble.activity.stats.seconds() - TOLERANCE_S;
-        let mut linked = (0..self.open.len()).filter(|at| {
-            let one = &self.open[*at];
-            (is_in_trouble || one.end.run_s >= begin_s) && one.is_linked(names, &below, topology)
-        });
-        let Some(first) = linked.next() else {
-            if !is_in_trouble {
-                return None;
-            }
+        let is_linked = |one: &Tracked| {
+            one.is_linked(names, &below, topology)
+                && one.is_stall == trouble.event.is_stall()
+                && !one.has_other_fact(trouble.event)
+        };
+        let Some(at) = self.open.iter().position(is_linked) else {
             self.count += 1;
             self.open.push(Tracked::new(self.count, trouble));
-            return Some(self.open.len() - 1);
+            return self.open.len() - 1;
         };
-        for at in linked.collect::<Vec<_>>().into_iter().rev() {
-            let other = self.open.remove(at);
-            self.open[first].devices.extend(other.devices);
-        }
-        let tracked = &mut self.open[first];
+        let tracked = &mut self.open[at];
         if !tracked.has(names) {
             tracked.devices.push(Arc::clone(names));
         }
-        if is_above(
-            &names.device,
-            &below,
-            &tracked.incident.victim.device,
-            topology,
-        ) {
+        let victim = &tracked.incident.victim.device;
+        if is_above(&names.device, &below, victim, topology) {
             tracked.set_victim(trouble);
         }
-        Some(first)
+        at
     }
 
-    /// Returns the incidents, and for each phase which of them it belongs to. The phases must be in the order of time; both
-    /// count seconds from `range_begin_s` on. Phases that only hindsight shows become incidents of their own;
-    /// `is_begin_known` says whether the onset of one after these seconds was observed. Trouble of a victim begins with its
-    /// incident, not before.
-    pub(super) fn summaries(
-        &self,
-        phases: &mut [Event],
-        range_begin_s: f64,
-        is_begin_known: impl Fn(f64) -> bool,
-        topology: &Topology,
-    ) -> (Vec<IncidentSummary>, Vec<Option<usize>>) {
-        let known = self.finished.iter().chain(&self.open);
-        let mut all: Vec<(Tracked, Vec<usize>)> = known
-            .map(|one| (one.shifted(-range_begin_s), Vec::new()))
+    /// Returns the incidents with their events, in the order in which they began. Seconds count from `range_begin_s` on.
+    pub(super) fn summaries(&self, events: &[Event], range_begin_s: f64) -> Vec<IncidentSummary> {
+        let mut summaries: Vec<IncidentSummary> = self
+            .finished
+            .iter()
+            .chain(&self.open)
+            .filter_map(|one| one.summary(events, range_begin_s))
             .collect();
-        all.sort_by(|a, b| a.0.begin_s().total_cmp(&b.0.begin_s()));
-        let (known_count, mut next, mut count) = (all.len(), 0, self.count);
-        // The incidents that may overlap the phase.
-        let mut near: Vec<usize> = Vec::new();
-        for (at, phase) in phases.iter().enumerate() {
-            near.retain(|one| all[*one].0.end.run_s > phase.begin.run_s);
-            while next < known_count && all[next].0.begin_s() < phase.end.run_s {
-                near.push(next);
-                next += 1;
-            }
-            let names = &phase.names;
-            let below = all_below(&names.device, topology);
-            let own = near.iter().copied().filter(|one| all[*one].0.has(names));
-            let overlap_s = |one: &usize| all[*one].0.overlap_s(phase);
-            let own = own.filter(|one| overlap_s(one) > 0.0);
-            let own = own.max_by(|a, b| overlap_s(a).total_cmp(&overlap_s(b)));
-            let is_linked = |one: &&usize| {
-                let tracked = &all[**one].0;
-                let shorter_s = phase
-                    .duration_s()
-                    .min(tracked.end.run_s - tracked.begin_s());
-                2.0 * overlap_s(one) >= shorter_s && tracked.is_linked(names, &below, topology)
-            };
-            let Some(found) = own.or_else(|| near.iter().find(is_linked).copied()) else {
-                if phase.verdict == Verdict::Queueing {
-                    continue;
-                }
-                count += 1;
-                near.push(all.len());
-                let tracked = Tracked::of_phase(count, phase, is_begin_known(phase.begin.run_s));
-                all.push((tracked, vec![at]));
-                continue;
-            };
-            let (tracked, members) = &mut all[found];
-            members.push(at);
-            if found >= known_count {
-                tracked.add_phase(phase, &below, is_begin_known(phase.begin.run_s), topology);
-            }
-        }
-        all.sort_by(|a, b| a.0.begin_s().total_cmp(&b.0.begin_s()));
-        let mut incident_of = vec![None; phases.len()];
-        let mut found = Vec::new();
-        for (one, members) in all {
-            members
-                .iter()
-                .for_each(|at| one.limit_begin(&mut phases[*at]));
-            let Some(summary) = one.summary(&members, phases) else {
-                continue;
-            };
-            members
-                .iter()
-                .for_each(|at| incident_of[*at] = Some(found.len()));
-            found.push(summary);
-        }
-        (found, incident_of)
+        summaries.sort_by(|a, b| {
+            a.incident
+                .begin
+                .run_s
+                .total_cmp(&b.incident.begin.run_s)
+                .then(a.incident.id.cmp(&b.incident.id))
+        });
+        summaries
     }
 }
 
 impl Tracked {
     fn new(id: u64, trouble: &Trouble<'_>) -> Self {
         let (requests, before_ms) = requests_and_latency(trouble);
-        let rise = trouble.device.rise(trouble.begin, requests, before_ms);
-        let (victim, begin) = (
-            Arc::clone(&trouble.device.names),
-            rise.unwrap_or(trouble.begin),
-        );
-        let incident = Incident::new(id, victim, begin, trouble.begin_is_known);
-        Self::of_incident(
-            Incident {
+        let victim = Arc::clone(&trouble.events.names);
+        let devices = vec![Arc::clone(&victim)];
+        let incident = Incident::new(id, victim, trouble.event.begin, trouble.begin_is_known);
+        Self {
+            incident: Arc::new(Incident {
                 requests,
                 before_ms,
                 ..incident
-            },
-            trouble.begin,
-        )
-    }
-
-    /// The incident of a phase that only hindsight shows.
-    fn of_phase(id: u64, phase: &Event, begin_is_known: bool) -> Self {
-        let incident = Incident {
-            requests: phase.figures.slowest(|_| None),
-            cause: phase.cause_of_incident(true),
-            owner: phase.figures.top_cgroup().map(|top| top.path),
-            ..Incident::new(id, Arc::clone(&phase.names), phase.begin, begin_is_known)
-        };
-        let harm = Harm::of(&phase.figures, incident.requests);
-        Self {
-            harm,
-            ..Self::of_incident(incident, phase.end)
-        }
-    }
-
-    fn of_incident(incident: Incident, end: Moment) -> Self {
-        let devices = vec![Arc::clone(&incident.victim)];
-        Self {
-            incident: Arc::new(incident),
+            }),
             devices,
-            end,
-            intervals: None,
+            is_stall: trouble.event.is_stall(),
+            steps: None,
             harm: Harm::default(),
         }
     }
@@ -348,52 +231,55 @@ impl Tracked {
         })
     }
 
+    /// Returns whether the kernel states a cause of the event which is not that of the incident.
+    fn has_other_fact(&self, event: &Event) -> bool {
+        let facts = self.incident.cause.as_ref().zip(event.cause.as_ref());
+        facts.is_some_and(|(known, new)| {
+            known.is_fact() && new.is_fact() && !known.is_same_fact(new)
+        })
+    }
+
     fn set_victim(&mut self, trouble: &Trouble<'_>) {
         let (requests, before_ms) = requests_and_latency(trouble);
         let incident = Arc::make_mut(&mut self.incident);
-        let below = std::mem::replace(&mut incident.victim, Arc::clone(&trouble.device.names));
+        let below = std::mem::replace(&mut incident.victim, Arc::clone(&trouble.events.names));
         (incident.requests, incident.before_ms) = (requests, before_ms);
-        self.intervals = None;
+        self.steps = None;
+        let cause = Cause::DeviceBelow(below);
         if incident
             .cause
             .as_ref()
-            .is_none_or(|cause| cause.rank() < Cause::DeviceBelow(below.clone()).rank())
+            .is_none_or(|known| known.rank() < cause.rank())
         {
-            incident.cause = Some(Cause::DeviceBelow(below));
+            incident.cause = Some(cause);
         }
     }
 
-    /// Adds an interval of the victim.
-    fn note_interval(&mut self, trouble: &Trouble<'_>) {
-        let is_victim = trouble.device.names.device == self.incident.victim.device;
-        if is_victim && trouble.phase.verdict != Verdict::Queueing {
-            let figures = Figures::of(trouble.activity);
-            let Harm {
-                await_ms,
-                per_s,
-                queue,
-            } = Harm::of(&figures, self.incident.requests);
-            let histograms = self.intervals.get_or_insert_default().iter_mut();
-            for (histogram, value) in histograms.zip([await_ms, Some(per_s.unwrap_or(0.0)), queue])
-            {
-                value
-                    .into_iter()
-                    .for_each(|value| histogram.add(value, figures.seconds));
+    /// Adds a step of the victim.
+    fn note_step(&mut self, trouble: &Trouble<'_>) {
+        if trouble.events.names.device != self.incident.victim.device {
+            return;
+        }
+        let figures = Figures::of(trouble.device.interval, trouble.now);
+        let harm = Harm::of(&figures, self.incident.requests);
+        let values = [harm.await_ms, Some(harm.per_s.unwrap_or(0.0)), harm.queue];
+        let histograms = self.steps.get_or_insert_default();
+        for (histogram, value) in histograms.iter_mut().zip(values) {
+            if let Some(value) = value {
+                histogram.add(value, figures.seconds);
             }
         }
     }
 
-    /// Keeps only what is told of an incident that has ended: the medians, because a mean would be that of the few intervals
-    /// in which the load begins or ends.
+    /// Keeps only what is told of an incident that has ended: the medians, because a mean would be that of the few steps in
+    /// which the load begins or ends.
     fn finished(mut self) -> Self {
-        if let Some(mut intervals) = self.intervals.take() {
-            let [await_ms, per_s, queue] = intervals
-                .each_mut()
-                .map(|histogram| histogram.quantile(0.5));
+        if let Some(mut steps) = self.steps.take() {
+            let [await_ms, per_s, queue] =
+                steps.each_mut().map(|histogram| histogram.quantile(0.5));
             let per_s = per_s.filter(|per_s| *per_s > 0.0);
-            let await_ms = await_ms.filter(|_| per_s.is_some());
             self.harm = Harm {
-                await_ms,
+                await_ms: await_ms.filter(|_| per_s.is_some()),
                 per_s: self.incident.requests.and(per_s),
                 queue,
             };
@@ -403,24 +289,22 @@ impl Tracked {
 
     /// Keeps the most certain cause.
     fn note_cause(&mut self, trouble: &Trouble<'_>, topology: &Topology) {
-        let names = &trouble.device.names;
-        let is_victim = names.device == self.incident.victim.device;
-        let Some(cause) = trouble.phase.cause_of_incident(is_victim) else {
+        let names = &trouble.events.names;
+        let victim = &self.incident.victim.device;
+        let is_victim = names.device == *victim;
+        let Some(cause) = trouble.event.cause_of_incident(is_victim) else {
             return;
         };
         // What the kernel says changes: errors are counted, a rebuild goes on.
-        let is_news = matches!((&self.incident.cause, &cause), (Some(Cause::Health(known)), Cause::Health(new)) if known != new);
-        if !is_news
-            && self
-                .incident
-                .cause
-                .as_ref()
-                .is_some_and(|known| known.rank() >= cause.rank())
-        {
+        let is_news = matches!(
+            (&self.incident.cause, &cause),
+            (Some(Cause::Health(known)), Cause::Health(new)) if known != new
+        );
+        let known_rank = self.incident.cause.as_ref().map(Cause::rank);
+        if !is_news && known_rank >= Some(cause.rank()) {
             return;
         }
-        if !is_victim && !all_below(&self.incident.victim.device, topology).contains(&names.device)
-        {
+        if !is_victim && !all_below(victim, topology).contains(&names.device) {
             return;
         }
         let incident = Arc::make_mut(&mut self.incident);
@@ -428,9 +312,9 @@ impl Tracked {
             incident.owner = Some(Arc::clone(&limit.cgroup));
             let requests = limited_requests(limit.kind);
             if is_victim && incident.requests != Some(requests) {
-                self.intervals = None;
+                self.steps = None;
                 incident.requests = Some(requests);
-                incident.before_ms = trouble.device.latency_before_ms(requests);
+                incident.before_ms = trouble.events.latency_before_ms(requests);
             }
         }
         incident.cause = Some(cause);
@@ -438,12 +322,9 @@ impl Tracked {
 
     /// Notes the cgroup with most of the victim's bytes, and the tasks that wait in the cgroup with the limit.
     fn note_usage(&mut self, trouble: &Trouble<'_>) {
-        if self.incident.owner.is_none()
-            && let Some(top) = trouble
-                .activity
-                .top_cgroup
-                .as_ref()
-                .filter(|top| top.share_pct >= MIN_OWNER_PCT)
+        let top = trouble.device.top_cgroup.as_ref();
+        if let Some(top) = top.filter(|top| top.share_pct >= MIN_OWNER_PCT)
+            && self.incident.owner.is_none()
         {
             Arc::make_mut(&mut self.incident).owner = Some(Arc::clone(&top.path));
         }
@@ -451,143 +332,84 @@ impl Tracked {
         else {
             return;
         };
-        let is_inside = |path: &Option<Arc<str>>| {
-            path.as_deref()
-                .is_some_and(|path| is_in_cgroup(&limit.cgroup, path))
-        };
-        let inside = attribution
-            .blocked
-            .iter()
-            .filter(|task| is_inside(&task.cgroup));
-        let waiting: Vec<WaitingTask> = inside
-            .take(MAX_WAITING)
-            .map(|task| WaitingTask {
-                tid: task.tid,
-                comm: task.comm.clone(),
-            })
-            .collect();
+        let mut waiting = Vec::new();
+        for task in &attribution.blocked {
+            let is_inside = task
+                .cgroup
+                .as_deref()
+                .is_some_and(|path| is_in_cgroup(&limit.cgroup, path));
+            if is_inside && waiting.len() < MAX_WAITING {
+                waiting.push(WaitingTask {
+                    tid: task.tid,
+                    comm: task.comm.clone(),
+                });
+            }
+        }
         if !waiting.is_empty() && waiting != self.incident.waiting {
             Arc::make_mut(&mut self.incident).waiting = waiting;
         }
-    }
-
-    fn begin_s(&self) -> f64 {
-        self.incident.begin.run_s
     }
 
     fn has(&self, names: &DeviceNames) -> bool {
         self.devices.iter().any(|one| one.device == names.device)
     }
 
-    fn overlap_s(&self, phase: &Event) -> f64 {
-        self.end.run_s.min(phase.end.run_s) - self.begin_s().max(phase.begin.run_s)
-    }
-
-    /// Adds a phase that only hindsight shows.
-    fn add_phase(
-        &mut self,
-        phase: &Event,
-        below: &[String],
-        begin_is_known: bool,
-        topology: &Topology,
-    ) {
-        if is_above(
-            &phase.names.device,
-            below,
-            &self.incident.victim.device,
-            topology,
-        ) {
-            let Self { incident, harm, .. } =
-                Self::of_phase(self.incident.id, phase, begin_is_known);
-            (self.incident, self.harm) = (incident, harm);
-        }
-        if phase.end.run_s > self.end.run_s {
-            self.end = phase.end;
-        }
-        if !self.has(&phase.names) {
-            self.devices.push(Arc::clone(&phase.names));
-        }
-    }
-
-    fn shifted(&self, seconds: f64) -> Self {
-        let mut shifted = self.clone();
-        if seconds != 0.0 {
-            Arc::make_mut(&mut shifted.incident).begin.run_s += seconds;
-            shifted.end.run_s += seconds;
-        }
-        shifted
-    }
-
-    /// Returns the incident with these of the phases; `None` without any.
-    fn summary(self, members: &[usize], phases: &[Event]) -> Option<IncidentSummary> {
+    /// Returns the incident with its events; `None` without any, as for one before the range that is shown.
+    fn summary(&self, events: &[Event], range_begin_s: f64) -> Option<IncidentSummary> {
+        let id = self.incident.id;
+        let own: Vec<&Event> = events
+            .iter()
+            .filter(|event| event.incident == Some(id))
+            .collect();
+        let latest = own
+            .iter()
+            .max_by(|a, b| a.end.run_s.total_cmp(&b.end.run_s))?;
         let Self {
-            incident,
+            mut incident,
             mut devices,
-            end,
             harm,
             ..
-        } = self.finished();
-        devices.sort_by_key(|one| one.device != incident.victim.device);
-        let of_device = |names: &DeviceNames| {
-            let phases = members.iter().map(|at| &phases[*at]);
-            let own: Vec<&Event> = phases
-                .filter(|phase| phase.names.device == names.device)
-                .collect();
-            own
-        };
-        let worst = |own: &[&Event]| {
-            let worst = own
+        } = self.clone().finished();
+        let victim = incident.victim.device.clone();
+        if range_begin_s != 0.0 {
+            Arc::make_mut(&mut incident).begin.run_s -= range_begin_s;
+        }
+        devices.sort_by_key(|one| one.device != victim);
+        let mut in_trouble = Vec::with_capacity(devices.len());
+        for names in devices {
+            let of_device = own
                 .iter()
-                .max_by(|a, b| a.trouble_s().total_cmp(&b.trouble_s()))?
-                .verdict;
-            let same = own.iter().filter(|phase| phase.verdict == worst);
-            Some((worst, same.map(|phase| phase.verdict_s).sum()))
-        };
-        let to_device = |names: Arc<DeviceNames>| DeviceInTrouble {
-            verdict: worst(&of_device(&names)),
-            names,
-        };
-        let devices: Vec<DeviceInTrouble> = devices.into_iter().map(to_device).collect();
-        // Where the victim is not shown, the worst device below it is.
-        let (verdict, verdict_s) = devices.iter().find_map(|one| one.verdict)?;
-        let in_trouble = members
-            .iter()
-            .map(|at| &phases[*at])
-            .filter(|one| one.verdict != Verdict::Queueing);
-        let latest = in_trouble.max_by(|a, b| a.end.run_s.total_cmp(&b.end.run_s))?;
+                .filter(|event| event.names.device == names.device);
+            let worst = of_device.clone().map(|event| event.verdict).max();
+            let seconds = of_device
+                .filter(|event| Some(event.verdict) == worst)
+                .map(|event| event.verdict_s)
+                .sum();
+            in_trouble.push(DeviceInTrouble {
+                names,
+                verdict: worst.map(|worst| (worst, seconds)),
+            });
+        }
+        // Where the victim is not shown, the first device below it is.
+        let (verdict, verdict_s) = in_trouble.iter().find_map(|one| one.verdict)?;
+        let of_victim = own.iter().filter(|event| event.names.device == victim);
         Some(IncidentSummary {
             verdict,
             verdict_s,
-            end: if latest.end.run_s > end.run_s {
-                latest.end
-            } else {
-                end
-            },
-            is_ongoing: members.iter().any(|at| phases[*at].is_ongoing),
+            end: latest.end,
+            is_ongoing: own.iter().any(|event| event.is_ongoing),
             harm,
-            devices,
-            trouble_s: of_device(&incident.victim)
-                .into_iter()
-                .map(Event::trouble_s)
-                .sum(),
+            devices: in_trouble,
+            trouble_s: of_victim.map(|event| event.trouble_s()).sum(),
             incident,
         })
-    }
-
-    /// Cuts what precedes the incident from a phase of the victim.
-    fn limit_begin(&self, phase: &mut Event) {
-        let begin = self.incident.begin;
-        let is_victim = phase.names.device == self.incident.victim.device;
-        if is_victim && phase.begin.run_s < begin.run_s && begin.run_s < phase.end.run_s {
-            phase.begin = begin;
-        }
     }
 }
 
 /// Returns the kind of requests that wait most beyond what they took before, and their latency before the trouble.
 fn requests_and_latency(trouble: &Trouble<'_>) -> (Option<IoDirection>, Option<f64>) {
-    let before_ms = |requests| trouble.device.latency_before_ms(requests);
-    let requests = Figures::of(trouble.activity).slowest(before_ms);
+    let before_ms = |requests| trouble.events.latency_before_ms(requests);
+    let requests = Figures::of(trouble.device.interval, trouble.now).slowest(before_ms);
     let before_ms = requests.and_then(before_ms);
     (requests, before_ms)
 }

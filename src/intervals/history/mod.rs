@@ -21,7 +21,7 @@ use super::device_interval::{
 use super::device_names::DeviceNames;
 use super::run_clock::RunClock;
 use super::series::{Extent, LatencyCounts, Series, TimeSpan, Timeline, WorstVerdict};
-use crate::analysis::Verdict;
+use crate::judge::Verdict;
 
 /// The most points of a series: ten minutes of one-second samples. More can hardly be told apart on a chart, and make the
 /// page larger.

@@ -6,11 +6,11 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use super::{AnalysisReport, cause_sentences, host_sentences, link_text, not_the_disk_sentences};
-use crate::analysis::{
-    BusyMean, DeviceReport, DirectionReport, LayerLink, Pattern, Plateau, QueueByLayer,
+use crate::intervals::{Cause, Course, Departure, Event, IncidentSummary, RunClock};
+use crate::judge::{
+    BusyMean, DeviceReport, DirectionReport, LayerLink, Pattern, PlateauInRun, QueueByLayer,
     WaitLocation,
 };
-use crate::intervals::{Cause, Course, Departure, Event, IncidentSummary, RunClock};
 use crate::report::evidence::{explanation_text, incident_parts, limit_name};
 use crate::report::json_csv::time_text;
 use crate::report::layout::sentence_numbers::{duration, number, queue};
@@ -131,17 +131,17 @@ fn device(report: &DeviceReport, clock: &RunClock) -> Object {
         .field("other_causes", cause_sentences(report))
 }
 
-fn plateau(plateau: &Plateau, clock: &RunClock) -> Object {
+fn plateau(one: &PlateauInRun, clock: &RunClock) -> Object {
+    let plateau = &one.plateau;
     Object::new()
         .field("direction", plateau.direction)
         .field("unit", plateau.unit)
         .field("iops", plateau.iops)
         .field("mib_per_s", plateau.mib_per_s)
         .field("variation", plateau.variation)
-        .field("intervals", plateau.intervals)
-        .field("seconds", plateau.seconds)
-        .field("begin", clock.moment(plateau.begin_s).at.map(time_text))
-        .field("first_interval", plateau.first_interval + 1)
+        .field("intervals", one.intervals)
+        .field("seconds", one.seconds)
+        .field("begin", clock.moment(one.begin_s).at.map(time_text))
         .field("queue_from", plateau.queue_from)
         .field("queue_to", plateau.queue_to)
         .field("await_from_ms", plateau.await_from_ms)
@@ -150,7 +150,6 @@ fn plateau(plateau: &Plateau, clock: &RunClock) -> Object {
             "matches_limit",
             plateau.matches_limit.as_ref().map(limit_name),
         )
-        .field("certain", plateau.is_certain)
 }
 
 fn queue_by_layer(queues: &QueueByLayer) -> Object {

@@ -14,18 +14,18 @@ use jiff::tz::TimeZone;
 pub use self::json::{fio_job, json};
 pub(super) use self::text::verdict_sentence;
 pub use self::text::{Comparison, compare_json, compare_text, text};
-use crate::analysis::{
+use crate::intervals::{Events, IncidentSummary, LatencySeries, Moment, RunClock};
+use crate::judge::{
     CapacityReport, DeviceReport, DirectionReport, HostReport, IoDirection, LOW_AVAILABLE_CPU_PCT,
-    LOW_IO_PRESSURE_PCT, LayerLink, MAX_RATE_TOLERANCE, MIN_NOTICED_PCT, OtherCause, Plateau,
+    LOW_IO_PRESSURE_PCT, LayerLink, MAX_RATE_TOLERANCE, MIN_NOTICED_PCT, OtherCause, PlateauInRun,
     QueueByLayer, Range, Verdict, WaitLocation, not_the_disk,
 };
-use crate::intervals::{Events, IncidentSummary, LatencySeries, Moment, RunClock, VerdictCoverage};
 use crate::report::evidence::{
     hidden_io_wait_causes, incident_sentence, knee_text, limit_suffix, plateau_evidence,
     plateau_rate,
 };
 use crate::report::layout::sentence_numbers::{
-    duration, mib, multiple, named, number, per_second, percent, percent_of, queue,
+    duration, mib, multiple, named, number, per_second, percent, queue,
 };
 use crate::sanitize::sanitize;
 use crate::topology::Topology;
@@ -261,13 +261,14 @@ fn capacity_sentence(
     Some(format!("{title}: maximum {max}{mib}, {knee}."))
 }
 
-fn plateau_sentence(plateau: &Plateau, times: &Times<'_>) -> String {
+fn plateau_sentence(one: &PlateauInRun, times: &Times<'_>) -> String {
+    let plateau = &one.plateau;
     format!(
         "{}{}, from {} on, {} in total: {}.",
         plateau_rate(plateau),
         limit_suffix(plateau),
-        times.after(plateau.begin_s),
-        duration(plateau.seconds),
+        times.after(one.begin_s),
+        duration(one.seconds),
         plateau_evidence(plateau)
     )
 }
@@ -319,30 +320,6 @@ pub(in crate::report) fn link_text(link: &LayerLink) -> String {
         "mean queue {above_queue} at {}, {below_queue} at {below}: {location}",
         link.above
     )
-}
-
-/// The share of the loaded time without a verdict that needs no explanation: a verdict comes after some intervals.
-const MAX_UNEXPLAINED_FRACTION: f64 = 0.1;
-
-/// How much of the loaded time has a verdict, what the rest lacks, and which option supplies it. `None` without load.
-fn coverage_sentence(coverage: &VerdictCoverage) -> Option<String> {
-    let VerdictCoverage {
-        loaded_s,
-        silent_s,
-        without_baseline_s,
-    } = *coverage;
-    if loaded_s <= 0.0 {
-        return None;
-    }
-    let judged = percent_of((loaded_s - silent_s) / loaded_s);
-    let rest = match () {
-        () if silent_s <= MAX_UNEXPLAINED_FRACTION * loaded_s => "",
-        () if without_baseline_s >= silent_s / 2.0 => {
-            "; the rest needs the unloaded latency (--class, --baseline-ms)"
-        }
-        () => "; blkstat --explain says why the rest has none",
-    };
-    Some(format!("{judged} of the loaded time has a verdict{rest}."))
 }
 
 /// The most incidents that are listed without `--details`.
@@ -660,32 +637,6 @@ mod capacity_tests {
 
     fn reads(capacity: &CapacityReport) -> Option<String> {
         capacity_sentence("Reads", IoDirection::Reads, capacity)
-    }
-
-    #[test]
-    fn the_share_of_the_loaded_time_with_a_verdict_is_told() {
-        let sentence = |loaded_s, silent_s, without_baseline_s| {
-            coverage_sentence(&VerdictCoverage {
-                loaded_s,
-                silent_s,
-                without_baseline_s,
-            })
-        };
-        assert_eq!(sentence(0.0, 0.0, 0.0), None);
-        assert_eq!(
-            sentence(50.0, 2.0, 2.0).unwrap(),
-            "96% of the loaded time has a verdict."
-        );
-        let lacks_baseline = sentence(50.0, 20.0, 15.0).unwrap();
-        assert_eq!(
-            lacks_baseline,
-            "60% of the loaded time has a verdict; the rest needs the unloaded latency (--class, --baseline-ms)."
-        );
-        assert!(
-            sentence(50.0, 20.0, 5.0)
-                .unwrap()
-                .ends_with("; blkstat --explain says why the rest has none.")
-        );
     }
 
     #[test]

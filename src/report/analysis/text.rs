@@ -4,19 +4,18 @@ use std::borrow::Cow;
 
 use super::json::Object;
 use super::{
-    AnalysisReport, Times, capacity_sentences, cause_sentences, coverage_sentence,
-    departure_sentences, devices_worst_first, host_sentences, incident_line, incidents_worst_first,
-    link_text, not_the_disk_sentences, push_incidents, worse_verdict,
-};
-use crate::analysis::{
-    BlockMeans, ConcurrencyLevel, DeviceReport, Difference, DirectionReport, Distribution,
-    Excluded, IoDirection, Layer, MIN_VERDICT_INTERVALS, Outcome, Pattern, Quantity, Verdict,
-    WaitLocation, compare,
+    AnalysisReport, Times, capacity_sentences, cause_sentences, departure_sentences,
+    devices_worst_first, host_sentences, incident_line, incidents_worst_first, link_text,
+    not_the_disk_sentences, push_incidents, worse_verdict,
 };
 use crate::intervals::{IncidentSummary, LatencySeries};
+use crate::judge::{
+    BlockMeans, ConcurrencyLevel, DeviceReport, Difference, DirectionReport, Distribution,
+    Excluded, IoDirection, Layer, Outcome, Pattern, Quantity, Verdict, WaitLocation, compare,
+};
 use crate::report::evidence::{explanation_text, plateau_rate};
 use crate::report::json_csv::time_text;
-use crate::report::layout::sentence_numbers::{counted, duration, named, number, queue, time};
+use crate::report::layout::sentence_numbers::{counted, duration, named, number, time};
 use crate::report::layout::sparkline::{Point, sparkline};
 use crate::report::layout::{
     TextTable, UNLIMITED_WIDTH, number_format as cells, push_lines, sentence_width,
@@ -57,9 +56,6 @@ pub fn text(report: &AnalysisReport, width: usize, out: &mut Vec<u8>) {
         &not_the_disk_sentences(report).unwrap_or_default(),
     );
     out.section("Host", 0, &host_sentences(report));
-    if let Some(sentence) = coverage_sentence(&report.events.coverage) {
-        out.heading(&sentence, 0);
-    }
     if !report.has_details
         && report
             .devices
@@ -170,12 +166,6 @@ fn push_workload(report: &DeviceReport, out: &mut Text<'_>) {
     if !patterns.is_empty() {
         out.push(&format!("{}.", patterns.join("; ")), INDENT);
     }
-    for caveat in directions
-        .iter()
-        .filter_map(|(_, name, of)| baseline_caveat(name, of))
-    {
-        out.push(&caveat, INDENT);
-    }
 }
 
 /// Merges and pattern of a direction; `None` if neither is known.
@@ -192,19 +182,6 @@ fn pattern(noun: &str, of: &DirectionReport) -> Option<String> {
     (of.has_requests() && !known.is_empty()).then(|| format!("{noun}: {}", known.join(", ")))
 }
 
-/// The caveat that unloaded latency is only an upper bound; `None` if it is not.
-fn baseline_caveat(name: &str, of: &DirectionReport) -> Option<String> {
-    let (await_ms, baseline_queue) = of.baseline_await_ms.zip(of.baseline_queue)?;
-    of.baseline_is_upper_bound.then(|| {
-        format!(
-            "Unloaded {name} latency is at most {}, as measured at the shortest queue, {}. Saturation values are lower \
-             bounds.",
-            time(await_ms),
-            queue(baseline_queue)
-        )
-    })
-}
-
 /// The excluded intervals and the reasons, in sentences.
 fn excluded(report: &DeviceReport) -> Vec<String> {
     let Excluded {
@@ -212,12 +189,10 @@ fn excluded(report: &DeviceReport) -> Vec<String> {
         gaps,
         absent,
         untimed,
-        transitions,
     } = report.excluded;
     let sentence = |count: u64, noun: &str, rest: &str| {
         (count > 0).then(|| format!("{}{rest}.", counted(count, noun)))
     };
-    let is_few = (1..MIN_VERDICT_INTERVALS).contains(&report.busy_intervals);
     [
         sentence(
             resets,
@@ -231,20 +206,6 @@ fn excluded(report: &DeviceReport) -> Vec<String> {
             "interval",
             " without request times: the kernel gives none",
         ),
-        sentence(
-            transitions,
-            "interval",
-            " in which the load changed: in the statistics, not in the capacity",
-        ),
-        is_few.then(|| {
-            let intervals = counted(report.busy_intervals, "busy interval");
-            let are = if report.busy_intervals == 1 {
-                "is"
-            } else {
-                "are"
-            };
-            format!("Capacity and a verdict on queueing: {intervals} {are} too few.")
-        }),
     ]
     .into_iter()
     .flatten()
@@ -848,12 +809,21 @@ fn push_compared(old: &DeviceReport, new: &DeviceReport, out: &mut Text<'_>) {
 
 /// The rates that stayed constant at a limit.
 fn caps(report: &DeviceReport) -> String {
-    let rates: Vec<String> = report.plateaus.iter().map(plateau_rate).collect();
+    let rates = limits_of(report);
     if rates.is_empty() {
         "none seen".to_owned()
     } else {
         rates.join(", ")
     }
+}
+
+/// The rates that stayed constant at a limit, each in words.
+fn limits_of(report: &DeviceReport) -> Vec<String> {
+    report
+        .plateaus
+        .iter()
+        .map(|one| plateau_rate(&one.plateau))
+        .collect()
 }
 
 /// A quantity with its median and range in both captures.
@@ -957,8 +927,7 @@ pub fn compare_json(comparison: &Comparison<'_>, out: &mut Vec<u8>) {
                 .field("seconds", capture.clock.end.run_s),
         )
     };
-    let limits =
-        |report: &DeviceReport| report.plateaus.iter().map(plateau_rate).collect::<Vec<_>>();
+    let limits = |report: &DeviceReport| limits_of(report);
     let device = |(old, new): (&DeviceReport, &DeviceReport)| {
         Object::new()
             .field("device", &old.device)
@@ -984,7 +953,7 @@ pub fn compare_json(comparison: &Comparison<'_>, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod text_tests {
     use super::*;
-    use crate::analysis::{Distribution, Reason};
+    use crate::judge::Distribution;
     use crate::report::analysis::tests::report_of;
     use crate::topology::{Node, Topology};
 
@@ -1004,13 +973,6 @@ mod text_tests {
         }
     }
 
-    fn far_from_saturated() -> Reason {
-        Reason::Ok {
-            was_saturated: false,
-            is_known: true,
-        }
-    }
-
     #[test]
     fn inactive_devices_are_named_at_the_end() {
         let idle = |name| report(name, Some(Verdict::Idle), 9);
@@ -1023,16 +985,11 @@ mod text_tests {
 
     #[test]
     fn a_stalled_device_has_its_sentence_and_no_empty_tables() {
-        let explanation = Reason::Stalled { longest_s: 3.0 }.into();
-        let stalled = DeviceReport {
-            explanation,
-            ..report("sda", Some(Verdict::Stalled), 3)
-        };
+        let mut stalled = report("sda", Some(Verdict::Stalled), 3);
+        stalled.times.add(Some(Verdict::Stalled), 3.0);
         let text = drawn(&[stalled]);
         assert!(
-            text.ends_with(
-                "\n\nsda: stalled\n  sda stalled: requests hung for 3.0 s, none completed.\n"
-            ),
+            text.ends_with("\n\nsda: stalled\n  sda was stalled for 3.0 s.\n"),
             "{text}"
         );
     }
@@ -1072,10 +1029,7 @@ mod text_tests {
     #[test]
     fn names_cannot_steer_a_terminal() {
         let name = format!("a\u{1b}[2J{}", "x".repeat(200));
-        let hostile = DeviceReport {
-            explanation: far_from_saturated().into(),
-            ..report(&name, Some(Verdict::Ok), 5)
-        };
+        let hostile = report(&name, Some(Verdict::Ok), 5);
         let text = drawn(&[hostile, report("b\u{9b}", Some(Verdict::Idle), 5)]);
         assert!(
             !text.contains(|c: char| c.is_control() && c != '\n'),

@@ -8,12 +8,12 @@ use super::chart::{
 };
 use super::tables::{PlacedIncident, push_band, push_cgroup_table, shades, tags};
 use super::{Group, Page, escape, list, name};
-use crate::analysis::{
+use crate::intervals::series::{Extent, LatencyCounts, Merge, TimeSpan, Timeline};
+use crate::intervals::{DEVICE_QUANTITIES, DeviceHistory, UsageHistory};
+use crate::judge::{
     CapacityReport, DeviceReport, DirectionReport, Layer, LayerLink, QueueByLayer, RateUnit,
     WaitLocation,
 };
-use crate::intervals::series::{Extent, LatencyCounts, Merge, TimeSpan, Timeline};
-use crate::intervals::{DEVICE_QUANTITIES, DeviceHistory, UsageHistory};
 use crate::report::analysis::{
     capacity_sentences, cause_sentences, link_text, verdict_sentence, worse_verdict,
 };
@@ -179,19 +179,7 @@ impl<'a> Section<'a> {
         time: &TimeAxis<'_>,
         out: &mut String,
     ) {
-        // Live values are compared with the mean since boot if the analysis finds no unloaded latency at all.
-        let is_known = |name: &str| match name {
-            "read_saturation" => self.report.read.saturation.max.is_some(),
-            "write_saturation" => self.report.write.saturation.max.is_some(),
-            _ => true,
-        };
-        let values = |name: &str| {
-            if is_known(name) {
-                history.values(name)
-            } else {
-                &[]
-            }
-        };
+        let values = |name: &str| history.values(name);
         let threshold = self.page.saturation_threshold;
         for chart in CHARTS {
             let references = match chart.0 {
@@ -226,32 +214,27 @@ impl<'a> Section<'a> {
         found
     }
 
-    /// The unloaded latency and the saturation threshold of the direction with more requests, or of both.
+    /// The highest unloaded latency known and the saturation threshold of the direction with more requests.
     fn latency_references(&self, saturation_threshold: f64) -> Vec<(f64, String)> {
         let directions = [("read", &self.report.read), ("write", &self.report.write)];
         let known = directions.into_iter().filter(|(_, of)| of.has_requests());
         let known = known.filter_map(|(word, of)| Some((word, of, of.baseline_await_ms?)));
         let rate = |of: &DirectionReport| of.iops.mean.unwrap_or(0.0);
         let main = known.max_by(|a, b| rate(a.1).total_cmp(&rate(b.1)));
-        let Some((word, of, baseline_ms)) = main else {
+        let Some((word, _, baseline_ms)) = main else {
             return Vec::new();
         };
-        let bound = if of.baseline_is_upper_bound {
-            "at most "
-        } else {
-            ""
-        };
-        let reference =
-            |label: &str, value| (value, format!("{label} {bound}{}", time_text(value)));
-        let mut references = vec![reference(&format!("{word} baseline"), baseline_ms)];
-        // A baseline measured under load is not a basis for a threshold.
-        if of.saturation.max.is_some() {
-            references.push(reference(
-                "saturated from",
-                baseline_ms * saturation_threshold,
-            ));
-        }
-        references
+        let saturated_ms = baseline_ms * saturation_threshold;
+        vec![
+            (
+                baseline_ms,
+                format!("{word} unloaded at most {}", time_text(baseline_ms)),
+            ),
+            (
+                saturated_ms,
+                format!("saturated from {}", time_text(saturated_ms)),
+            ),
+        ]
     }
 
     pub(super) fn data(&self) -> Group<'_> {

@@ -15,10 +15,10 @@ use std::fmt::Write;
 use self::chart::{HEIGHT, TimeAxis};
 use self::device::Section;
 use self::tables::{PlacedIncident, place_incidents, push_headline};
-use crate::analysis::{DeviceReport, Verdict};
 use crate::capture::RecordingHeader;
 use crate::intervals::series::{Extent, TimeSpan, WorstVerdict};
 use crate::intervals::{History, UsageHistory};
+use crate::judge::{DeviceReport, Verdict};
 use crate::report::analysis::{
     AnalysisReport, departure_sentences, devices_worst_first, host_sentences,
     not_the_disk_sentences,
@@ -452,12 +452,12 @@ fn significant(value: f64, digits: usize) -> String {
 /// Each kind of panel with its explanation and the question that it answers.
 const PANELS: [&str; 15] = [
     "<dt>Incidents<dd>What happened, and what belongs together? Devices that are stacked on each other and in trouble at the same time are one incident. The first device is the one that suffers: the topmost whose requests take longer.",
-    "<dt>Verdict band<dd>When was the device in trouble? The worst verdict of each moment; hatched where the data support no verdict.",
-    "<dt>Latency<dd>How long do requests take? The mean of each interval on a logarithmic scale; the gray lines are the unloaded latency and the latency from which the device counts as saturated. Above the upper line with a long queue, requests wait for each other.",
+    "<dt>Verdict band<dd>When was the device in trouble? The worst verdict of each moment; hatched where there are no data.",
+    "<dt>Latency<dd>How long do requests take? The mean of each interval on a logarithmic scale; the gray lines are the highest latency that the unloaded device may have, and the latency from which it counts as saturated. Above the upper line with a long queue, requests wait for each other.",
     "<dt>Operations, bandwidth<dd>How much does the workload demand? A rate that is flat while the queue grows is a limit.",
     "<dt>Queue<dd>How many requests wait or are being served? The line is the mean over an interval; the dots are requests in flight at its end. Dots far above the line mean short bursts.",
     "<dt>Utilization<dd>How often is there any request at all? 100% does not mean that a device which works in parallel is at its limit. The kernel's count is often wrong: values that cannot be true are dotted and marked with ?, and the thin line is the upper bound that the request times leave.",
-    "<dt>Saturation<dd>How much slower than unloaded are requests? Latency as a multiple of unloaded latency for requests of that size.",
+    "<dt>Saturation<dd>How much slower than unloaded are requests? Latency as a multiple of the highest that the unloaded device may have for requests of that size.",
     "<dt>I/O size, merged requests<dd>Did the load change? Large or merged requests are sequential, small ones random; latencies of requests of different sizes are not comparable.",
     "<dt>Throughput against concurrency<dd>How much more could it do? A dot for each moment, rings for the mean at a level. Past the knee more concurrency adds latency instead of throughput.",
     "<dt>Latency against concurrency<dd>Does latency grow because of the load? If it is high at the left too, the device itself is slow.",

@@ -8,10 +8,10 @@ use super::chart::{
     Area, Chart, HEIGHT, Line, TimeAxis, Unit, push_areas, push_chart, time_labels,
 };
 use super::{Group, Page, escape, link, name, verdict_class as class, verdict_word as word};
-use crate::analysis::{DeviceReport, Distribution, Verdict};
 use crate::attribution::cgroup_name;
 use crate::intervals::series::{Extent, Series, TimeSpan, WorstVerdict};
 use crate::intervals::{HOST_QUANTITIES, History, IncidentSummary, UsageHistory};
+use crate::judge::{DeviceReport, Distribution, Verdict};
 use crate::report::analysis::{AnalysisReport, incidents_worst_first, worse_verdict};
 use crate::report::evidence::{
     incident_heading, incident_length_text, incident_parts, incident_time_text, sign_of_begin,

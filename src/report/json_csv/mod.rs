@@ -5,11 +5,11 @@ pub(in crate::report) mod value;
 
 pub(in crate::report) use self::value::time_text;
 use self::value::{Field, push_field, push_name, push_number};
-use crate::analysis::{BaselineSource, Verdict, hidden_io_wait_pct};
 use crate::intervals::{
     Cause, DeviceActivity, DeviceInterval, DeviceState, Incident, IntervalHeader, IntervalRows,
     KnownLimit,
 };
+use crate::judge::{BaselineSource, Verdict, hidden_io_wait_pct};
 use crate::metrics::{CpuPercentages, DataFlag};
 use crate::report::evidence::{evidence_sentences, health_text, nfs_wait_text};
 
@@ -253,7 +253,7 @@ const COLUMNS: &[Column] = &[
     ),
     activity(
         "read_saturation",
-        "latency of reads as a multiple of that of the unloaded device",
+        "latency of reads as a multiple of the highest that the unloaded device may have; null if that is not known",
         |a| a.assessment.read_saturation,
     ),
     activity("write_saturation", "the same of writes", |a| {
@@ -261,7 +261,7 @@ const COLUMNS: &[Column] = &[
     }),
     column(
         "verdict",
-        "the state of the device: see 'blkstat help verdicts'; null without enough data",
+        "the state of the device: see 'blkstat help verdicts'; null only without data",
         |of| Word(of.device.verdict().map(Verdict::name)),
     ),
     column(
@@ -313,7 +313,7 @@ const COLUMNS: &[Column] = &[
     ),
     column(
         "baseline_source",
-        "the origin of the unloaded latency: given, saved, learned, lowest (seen beside other requests), class (what such a device needs at most), since_boot, or peers (like devices at the same time); null if latency was not compared",
+        "the origin of the highest unloaded latency: given, saved, lowest (the lowest seen), learned (the same, proven to be about the unloaded one), class (what such a device needs at most), since_boot, or peers (like devices at the same time); null if latency was not compared",
         |of| {
             let source = of
                 .device
@@ -324,7 +324,7 @@ const COLUMNS: &[Column] = &[
     ),
     activity(
         "flush_saturation",
-        "latency of flushes as a multiple of its usual one; null until that is known",
+        "latency of flushes as a multiple of the lowest seen; null until that is known",
         |a| a.assessment.flush_saturation,
     ),
     column(
@@ -371,10 +371,7 @@ const COLUMNS: &[Column] = &[
         |limit| Word(Some(limit.source)),
     ),
     column("limit_cgroup", "path of the cgroup that has it", |of| {
-        let limit = of
-            .device
-            .activity()
-            .and_then(|activity| activity.limit.as_ref());
+        let limit = of.device.activity().and_then(|activity| activity.limit());
         Text(limit.map(|limit| &*limit.cgroup))
     }),
     incident(

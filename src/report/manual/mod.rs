@@ -22,8 +22,8 @@ const COMMANDS: [(&str, &str); 16] = pages![
     "completions" "man" "help" "version"
 ];
 /// The pages of topics.
-const TOPICS: [(&str, &str); 14] = pages![
-    "verdicts" "evidence" "health" "baselines" "columns" "json" "csv" "recordings" "files" "prometheus" "formulas"
+const TOPICS: [(&str, &str); 15] = pages![
+    "verdicts" "busy" "evidence" "health" "baselines" "columns" "json" "csv" "recordings" "files" "prometheus" "formulas"
     "accuracy" "kernels" "performance"
 ];
 
@@ -575,7 +575,7 @@ fn escape(words: &str) -> String {
 #[cfg(test)]
 mod mod_tests {
     use super::*;
-    use crate::analysis::Verdict;
+    use crate::judge::Verdict;
 
     fn pages() -> impl Iterator<Item = Page> {
         names().map(|name| {

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use super::Emphasis;
-use crate::analysis::Verdict;
 use crate::counters::Columns;
 use crate::intervals::{DeviceActivity, DeviceInterval, OngoingIncident};
+use crate::judge::Verdict;
 use crate::metrics::Completed;
 use crate::report::evidence::sign_of_begin;
 use crate::report::layout::number_format::{
@@ -167,9 +167,9 @@ pub(super) static COLUMNS: [Column; 27] = [
          most 100%; its sort key is util_ub",
     ),
     device("r_sat", 85, |a| a.assessment.read_saturation, Saturation).meaning(
-        "read saturation: latency as a multiple of the latency of the unloaded device for requests of \
-         that size; if that is not known, of the mean latency since boot; in an interval of several \
-         samples, only if one of them is known for 90% of the reads",
+        "read saturation: latency as a multiple of the highest latency that the unloaded device may have \
+         for requests of that size; in an interval of several samples, only if it is known for 90% of \
+         the reads",
     ),
     device("w_sat", 85, |a| a.assessment.write_saturation, Saturation)
         .meaning("write saturation, defined like read saturation"),
@@ -330,8 +330,9 @@ pub(super) fn latency_figure(await_ms: f64, of: &Completed) -> Figure {
 /// Returns the verdict with the time since its incident began; without that if it is longer than `max_width`. A device
 /// below the one that suffers names that. `None` without a verdict.
 fn verdict_cell(activity: &DeviceActivity, max_width: usize) -> Option<Cow<'static, str>> {
-    let name = activity.assessment.verdict.map(Verdict::name);
-    let text = match &activity.incident {
+    let name = activity.shown_verdict.map(Verdict::name);
+    let is_trouble = activity.shown_verdict.is_some_and(Verdict::is_trouble);
+    let text = match activity.incident.as_ref().filter(|_| is_trouble) {
         Some(ongoing) if ongoing.is_victim => format!("{} {}", name?, incident_time(ongoing)),
         Some(ongoing) => {
             let see = format!("see {}", sanitize(&ongoing.incident.victim.label));
@@ -408,7 +409,6 @@ pub(crate) fn cell(title: &str, activity: &DeviceActivity, saturation_threshold:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::Assessment;
     use crate::intervals::Incident;
 
     #[test]
@@ -485,10 +485,7 @@ mod tests {
                 ..Incident::example()
             };
             let activity = DeviceActivity {
-                assessment: Assessment {
-                    verdict: Some(Verdict::Throttled),
-                    ..Assessment::default()
-                },
+                shown_verdict: Some(Verdict::Throttled),
                 incident: Some(OngoingIncident {
                     incident: incident.into(),
                     lasted_s,
@@ -509,10 +506,7 @@ mod tests {
         assert_eq!(cell(864_000.0, true, true)[0], "throttled 10d");
         assert_eq!(cell(12.0, true, false), ["see loop0", "see loop0"]);
         let healthy = DeviceActivity {
-            assessment: Assessment {
-                verdict: Some(Verdict::Ok),
-                ..Assessment::default()
-            },
+            shown_verdict: Some(Verdict::Ok),
             ..DeviceActivity::default()
         };
         assert_eq!(verdict_cell(&healthy, 14).as_deref(), Some("ok"));

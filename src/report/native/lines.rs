@@ -9,13 +9,13 @@ use unicode_width::UnicodeWidthStr;
 
 use super::columns::{Cell, latency_figure};
 use super::{Emphasis, max_name_width};
-use crate::analysis::{MIN_STALL_S, Verdict, high_memory_pressure_pct};
 use crate::attribution::{Attribution, CgroupUse, DeviceUse, cgroup_name};
 use crate::counters::BlockedTask;
 use crate::intervals::{
     DeviceActivity, DeviceEvent, DeviceState, DeviceSummary, EventKind, IntervalHeader, Peak,
     RunSpan,
 };
+use crate::judge::{Verdict, high_memory_pressure_pct};
 use crate::metrics::CpuPercentages;
 use crate::report::evidence::{limit_of_cgroup, sign_of_begin};
 use crate::report::layout::number_format::{duration, number, percent, queue, time};
@@ -176,7 +176,7 @@ impl Message {
     }
 
     fn stall(activity: &DeviceActivity) -> Self {
-        let is_stall = activity.stalled_s >= MIN_STALL_S;
+        let is_stall = activity.assessment.verdict == Some(Verdict::Stalled);
         let (word, emphasis) = if is_stall {
             ("STALLED", Emphasis::Alert)
         } else {
@@ -592,6 +592,7 @@ mod header_line_tests {
 #[cfg(test)]
 mod messages_tests {
     use super::*;
+    use crate::judge::Assessment;
     use crate::metrics::Interval;
 
     #[test]
@@ -602,6 +603,10 @@ mod messages_tests {
         };
         let stalled = DeviceActivity {
             stats,
+            assessment: Assessment {
+                verdict: Some(Verdict::Stalled),
+                ..Assessment::default()
+            },
             stalled_s: 200.0,
             ..DeviceActivity::default()
         };

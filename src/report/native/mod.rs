@@ -14,7 +14,6 @@ pub use self::columns::{sort_keys, sort_value};
 #[cfg(feature = "top")]
 pub(crate) use self::lines::{event_text, header_line, state_message, who_line};
 pub use self::table::TableWriter;
-use crate::analysis::MIN_QUEUEING_SATURATION;
 use crate::counters::Columns;
 use crate::intervals::DeviceInterval;
 use crate::report::layout::{UNLIMITED_WIDTH, ellipsize, fit_columns, text_width};
@@ -81,6 +80,9 @@ pub(crate) enum Emphasis {
     Alert,
     Warning,
 }
+
+/// The multiple of unloaded latency from which requests clearly wait: see `judge`.
+const MIN_QUEUEING_SATURATION: f64 = 1.5;
 
 impl Emphasis {
     /// The emphasis of a latency, by its multiple of unloaded latency: plain if that is not known.

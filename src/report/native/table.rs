@@ -9,9 +9,9 @@ use super::lines::{GAP, Message, date, draw_summary, event_text, header_line, wh
 use super::{
     ColumnChoice, Emphasis, MOUNTS_GAP, TableOptions, max_mounts_width, paint, paint_from,
 };
-use crate::analysis::{IoDirection, Verdict};
 use crate::attribution::Attribution;
 use crate::intervals::{DeviceActivity, DeviceInterval, DeviceSummary, IntervalRows, RunSpan};
+use crate::judge::{IoDirection, Verdict};
 use crate::metrics::Completed;
 use crate::report::evidence::{
     hidden_io_wait_text, incident_parts, present_harm, timed_evidence_sentences,
@@ -239,7 +239,8 @@ impl TableWriter {
     /// Appends what is known of the incident of a device that suffers from it: on one line, and on several if the
     /// latency that made the verdict would be nowhere else, because the columns of flushes are hidden.
     fn push_incident(&mut self, line: &DeviceInterval, out: &mut Vec<u8>) {
-        let Some(ongoing) = line.incident().filter(|ongoing| ongoing.is_victim) else {
+        let is_trouble = line.shown_verdict().is_some_and(Verdict::is_trouble);
+        let Some(ongoing) = line.incident().filter(|one| one.is_victim && is_trouble) else {
             return;
         };
         let parts = incident_parts(
@@ -264,11 +265,8 @@ impl TableWriter {
 
     /// Appends the cgroups that use a device, and the tasks that are blocked.
     fn push_who(&mut self, line: &DeviceInterval, attribution: &Attribution, out: &mut Vec<u8>) {
-        let may_be_in_trouble = match line.verdict() {
-            Some(verdict) => !matches!(verdict, Verdict::Idle | Verdict::Ok),
-            None => attribution.device(line.device()).is_some(),
-        };
-        if may_be_in_trouble && let Some(text) = who_line(line.device(), attribution) {
+        let has_work = line.shown_verdict() > Some(Verdict::Ok);
+        if has_work && let Some(text) = who_line(line.device(), attribution) {
             self.push_wrapped(&text, "  ", out);
         }
     }
@@ -278,11 +276,12 @@ impl TableWriter {
         let Some(activity) = line.activity() else {
             return;
         };
-        let sentences = match line.verdict() {
-            Some(Verdict::Idle | Verdict::Ok) => Vec::new(),
-            _ => timed_evidence_sentences(activity, |at| time_of_day(at, &self.time_zone)),
-        };
-        for sentence in sentences {
+        // A word that is not shown yet needs no reason.
+        let is_shown = activity.shown_verdict == activity.assessment.verdict;
+        if !is_shown || activity.shown_verdict <= Some(Verdict::Ok) {
+            return;
+        }
+        for sentence in timed_evidence_sentences(activity, |at| time_of_day(at, &self.time_zone)) {
             self.push_wrapped(&sanitize(&sentence), "  ", out);
         }
     }

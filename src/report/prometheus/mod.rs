@@ -17,12 +17,12 @@ use Columns::{Basic, Discards, Flushes, Partition};
 use Value::{Real, Whole};
 use jiff::Timestamp;
 
-use crate::analysis::RateUnit;
 use crate::counters::{Columns, Counters, FACTS, Fact, FactValue, Missing};
 use crate::intervals::{
     Buckets, Cause, DeviceSnapshot, Incident, KnownLimit, LATENCY_BOUNDS_MS, LimitedCgroup,
     MetricsSnapshot, QUEUE_BOUNDS, SaturationTotals,
 };
+use crate::judge::{RateUnit, Verdict};
 use crate::metrics::in_flight;
 use crate::sanitize::sanitize;
 use crate::units::SECTOR_BYTES;
@@ -543,11 +543,12 @@ const OWN_FAMILIES: &[Family] = &[
         .help("Time from start to completion, summed over all flushes."),
     device("blkstat_disk_verdict_seconds_total", |device, metrics| {
         for (verdict, seconds) in device.totals.verdicts.iter() {
+            let verdict = verdict.map_or("unknown", Verdict::name);
             metrics.push(&[("verdict", verdict)], Real(seconds));
         }
     })
     .help(
-        "Seconds with each verdict since the start of blkstat; 'unknown' without one. See 'blkstat help \
+        "Seconds with each verdict since the start of blkstat; 'unknown' without data. See 'blkstat help \
          verdicts'.",
     ),
     device("blkstat_disk_incident_begin_timestamp_seconds", |device, metrics| {
@@ -590,14 +591,14 @@ const OWN_FAMILIES: &[Family] = &[
     .help(
         "Time of the requests whose unloaded latency is known. Divided by \
          blkstat_disk_unloaded_time_seconds_total, it is the saturation: latency as a multiple of \
-         unloaded latency.",
+         the highest that the unloaded device may have.",
     ),
     device("blkstat_disk_unloaded_time_seconds_total", |d, m| {
         m.compared(d, |of| of.unloaded_ms / 1e3);
     })
     .help(
         "Time that the requests in blkstat_disk_compared_time_seconds_total would have taken on the \
-         unloaded device.",
+         unloaded device at most.",
     ),
     device("blkstat_disk_unloaded_latency_seconds", |device, metrics| {
         for (direction, totals) in compared(device) {
@@ -607,8 +608,8 @@ const OWN_FAMILIES: &[Family] = &[
         }
     })
     .help(
-        "Baseline: the unloaded latency that requests were compared with last, for requests of their \
-         size, and its source.",
+        "Baseline: the highest unloaded latency that requests of their size may have, as they were compared \
+         with it last, and its source.",
     ),
     device("blkstat_disk_limit_iops", |d, m| m.limits(&d.limits, RateUnit::Requests, true)).help(
         "Known limits in requests per second: the given one (--cap), and the one that the device reached \
@@ -622,8 +623,8 @@ const OWN_FAMILIES: &[Family] = &[
         }
     })
     .help(
-        "Median over the last quarter of an hour of the latency over that of the peers: the other disks of the same model \
-         or array that serve a like load.",
+        "Moving average of the latency over the median of the peers: the other disks of the same model or array \
+         that serve a like load.",
     ),
     cgroup("blkstat_cgroup_at_limit_seconds_total", |c, m| m.push(&[], Real(c.at_limit_s))).help(
         "Seconds in which the cgroup was at one of its own limits on the device, such as io.max; 'other' \
@@ -642,7 +643,7 @@ mod dashboard_tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::analysis::Verdict;
+    use crate::judge::Verdict;
     use crate::report::prometheus::FAMILIES;
 
     /// The columns of Grafana's grid.

@@ -11,9 +11,9 @@ use ratatui_core::style::{Modifier, Style};
 use unicode_width::UnicodeWidthStr;
 
 use super::{TextLine, put, put_line, put_right};
-use crate::analysis::{BaselineSource, Verdict};
 use crate::intervals::series::Extent;
 use crate::intervals::{DeviceInterval, IntervalRows};
+use crate::judge::{BaselineSource, Verdict};
 use crate::report::evidence::{
     hidden_io_wait_text, incident_parts, present_harm, sign_of_begin, timed_evidence_sentences,
 };
@@ -184,7 +184,7 @@ impl App {
 
     /// Returns the name, the verdict and its duration, and the mount points of the device.
     fn title_line(&self, device: &DeviceInterval, lasted_s: f64, width: usize) -> TextLine {
-        let verdict = device.verdict();
+        let verdict = device.shown_verdict();
         let mut name = sanitize(device.label()).into_owned();
         if device.label() != device.device() {
             name += &format!(" ({})", sanitize(device.device()));
@@ -250,7 +250,7 @@ impl App {
     fn push_layers(&self, shown: &Shown<'_>, lines: &mut Vec<TextLine>) {
         let Shown { device, frame, .. } = shown;
         let layers = layers(frame, device.device());
-        if layers.len() < 2 || !shown.is_page && !is_trouble(device.verdict()) {
+        if layers.len() < 2 || !shown.is_page && !is_trouble(device.shown_verdict()) {
             return;
         }
         let theme = self.options.theme;
@@ -270,7 +270,7 @@ impl App {
             };
             let text = |title: &str| cell(title, activity, self.options.saturation_threshold).0;
             let name = format!("{}{}", " ".repeat(*depth), sanitize(layer.label()));
-            let verdict = layer.verdict();
+            let verdict = layer.shown_verdict();
             let mut line = vec![
                 (format!("  {:<16}", ellipsize(&name, 15)), Style::new()),
                 (
@@ -356,7 +356,7 @@ fn requests(device: &DeviceInterval) -> f64 {
         return 0.0;
     };
     let queue = stats.queue().unwrap_or(0.0);
-    match device.verdict() {
+    match device.shown_verdict() {
         Some(Verdict::Stalled) => queue.max(stats.in_flight.unwrap_or(0) as f64),
         _ => queue,
     }

@@ -6,8 +6,8 @@ use ratatui_core::style::{Modifier, Style};
 use unicode_width::UnicodeWidthStr;
 
 use super::{put, put_right};
-use crate::analysis::Verdict;
 use crate::intervals::DeviceActivity;
+use crate::judge::Verdict;
 use crate::report::evidence::verdict_mark;
 use crate::report::layout::number_format::{duration, number};
 use crate::report::layout::sparkline::BLOCKS;
@@ -274,7 +274,7 @@ impl App {
     fn draw_row(&self, buffer: &mut Buffer, area: Rect, row: &Row<'_>, layout: &ListLayout) {
         let theme = self.options.theme;
         let name = ellipsize(&name_text(row), layout.name_width);
-        let verdict = row.device.verdict();
+        let verdict = row.device.shown_verdict();
         let name_style = if is_trouble(verdict) {
             BOLD
         } else {

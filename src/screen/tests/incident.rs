@@ -23,6 +23,7 @@ fn state(&(_, verdict, queue, in_flight, await_ms): &Device) -> DeviceState {
     };
     DeviceState::Active(Box::new(DeviceActivity {
         stats,
+        shown_verdict: assessment.verdict,
         assessment,
         ..DeviceActivity::default()
     }))
@@ -165,7 +166,7 @@ fn the_time_is_shown_on_the_narrowest_screen() {
     app.options.source = Source::Capture("a-long-name-of-a-capture.txt".to_owned());
     let head = lines(&mut app, 60, 15).swap_remove(0);
     assert!(
-        head.contains("18:23:04") && head.contains("incident 1 of 1  REPLAY"),
+        head.contains("18:23:04") && head.contains("incident 1 of 2  REPLAY"),
         "{head}"
     );
 }

@@ -1,10 +1,8 @@
 //! The memory of the history.
 
 use super::*;
-use crate::analysis::LoadSample;
 use crate::attribution::{Attribution, CgroupUse, DeviceUse, IoRates};
 use crate::intervals::DeviceNames;
-use crate::metrics::HostStats;
 
 /// A pseudo-random number below `below`, the next after `seed` (Numerical Recipes' generator).
 fn random(seed: &mut u64, below: u64) -> u64 {
@@ -137,12 +135,14 @@ fn busy(stats: Interval, seed: &mut u64) -> DeviceState {
     let (reads, writes, flushes) = (saturation(), saturation(), saturation());
     let evidence = |direction, of: &Completed, saturation| Evidence::Latency {
         direction,
+        verdict: Verdict::Saturated,
         latency: Latency {
             await_ms: of.await_ms().unwrap_or_default(),
             queue: of.queue().unwrap_or_default(),
             saturation,
         },
         source: Some(BaselineSource::Learned),
+        seen_s_ago: Some(20.0),
         doubt: None,
     };
     let assessment = Assessment {
@@ -154,9 +154,9 @@ fn busy(stats: Interval, seed: &mut u64) -> DeviceState {
         evidence: vec![
             evidence(IoDirection::Reads, &stats.reads, reads),
             evidence(IoDirection::Writes, &stats.writes, writes),
-            flushes_evidence(&stats, flushes),
+            evidence(IoDirection::Flushes, &stats.flushes, flushes),
         ],
-        lasted_s: Some(17.0),
+        late_s: 0.0,
     };
     let activity = DeviceActivity {
         stats,
@@ -165,22 +165,6 @@ fn busy(stats: Interval, seed: &mut u64) -> DeviceState {
         ..DeviceActivity::default()
     };
     DeviceState::Active(Box::new(activity))
-}
-
-/// Returns the evidence about flushes, with the queue that the analysis computes.
-fn flushes_evidence(stats: &Interval, saturation: Option<f64>) -> Evidence {
-    let load = LoadSample::of(stats, &HostStats::default(), 0.0).unwrap_or_default();
-    let latency = Latency {
-        await_ms: stats.flushes.await_ms().unwrap_or_default(),
-        queue: load.queue(IoDirection::Flushes),
-        saturation,
-    };
-    Evidence::Latency {
-        direction: IoDirection::Flushes,
-        latency,
-        source: Some(BaselineSource::Learned),
-        doubt: None,
-    }
 }
 
 /// Returns a cgroup on each device.

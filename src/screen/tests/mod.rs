@@ -16,13 +16,13 @@ use super::history::{History, SampleTexts};
 use super::keys::InputParser;
 use super::theme::{ColorDepth, Theme};
 use super::{LIVE_HISTORY_BYTES, MAX_TEXT_BYTES};
-use crate::analysis::{Assessment, BaselineSource, Evidence, IoDirection, Latency, Verdict};
 use crate::clock::RealClock;
 use crate::counters::{Columns, Counters, Requests};
 use crate::intervals::{
     BaselineStore, Detail, DeviceActivity, DeviceInterval, DeviceSelection, DeviceState,
     IncidentSummary, Input, IntervalHeader, IntervalRows, Intervals, NextInterval,
 };
+use crate::judge::{Assessment, BaselineSource, Evidence, IoDirection, Latency, Verdict};
 use crate::metrics::{Completed, Interval};
 use crate::report::native::{TableOptions, TableWriter};
 use crate::topology::Topology;
@@ -202,7 +202,7 @@ fn a_capture_opens_at_the_worst_interval_of_its_worst_incident() {
     let mut app = replay("captures/capped-3000.txt");
     let text = text(&mut app);
     assert!(
-        text.contains("REPLAY") && text.contains("incident 1 of 1"),
+        text.contains("REPLAY") && text.contains("incident 1 of 2"),
         "{text}"
     );
     assert!(text.contains("loop0: capped for"), "{text}");

@@ -6,9 +6,11 @@ mod text;
 
 use std::fmt::Write;
 use std::fs;
+use std::thread;
 
 use serde_json::{Value, json};
 
+use crate::support::fake_root::FakeRoot;
 use crate::support::program::output;
 use crate::synthetic::{end_of_sample, reads_line};
 
@@ -56,15 +58,20 @@ fn the_table_of_zaitsev_and_trudeau_has_the_expected_saturations() {
         (127_841.0, 0.50),
         (131_559.0, 1.95),
     ];
-    let intervals: Vec<(f64, f64)> = table.iter().flat_map(|row| [*row; 10]).collect();
+    // Each rate varies as that of a busy device does, and not as that of a cap.
+    let vary = |(rate, await_ms): (f64, f64)| {
+        (0..10).map(move |k| (rate * (1.0 + 0.002 * f64::from(k * 7 % 11 - 5)), await_ms))
+    };
+    let intervals: Vec<(f64, f64)> = table.into_iter().flat_map(vary).collect();
     let report = report("-", &capture(&intervals), "nvme0n1");
     let levels = report["levels"].as_array().unwrap();
     let saturation: Vec<f64> = levels
         .iter()
         .map(|level| level["saturation"].as_f64().unwrap())
         .collect();
-    for (found, expected) in saturation.iter().zip([1.0, 1.07, 1.5, 3.6, 13.9]) {
-        assert!((found - expected).abs() <= 0.05, "{saturation:?}");
+    for (found, (_, await_ms)) in saturation.iter().zip(table) {
+        let expected = await_ms / 0.14;
+        assert!((found / expected - 1.0).abs() <= 0.02, "{saturation:?}");
     }
     let knee =
         ["knee_low", "knee_high"].map(|end| report["capacity"][end].as_f64().unwrap().round());
@@ -92,7 +99,7 @@ fn a_device_that_is_ok_most_of_the_time_is_not_cleared_of_its_trouble() {
         assert_eq!(code, 0);
         let text = out.split_whitespace().collect::<Vec<_>>().join(" ");
         let sentence =
-            "nvme0n1 was capped for 30 s; over the whole time, nvme0n1 is far from saturated:";
+            "nvme0n1 was saturated for 30 s; over the whole time, nvme0n1 is ok: reads take";
         assert!(text.contains(sentence), "{out}");
         assert!(!text.contains("Not the disk"), "{out}");
     }
@@ -104,7 +111,7 @@ fn a_device_that_is_ok_most_of_the_time_is_not_cleared_of_its_trouble() {
     );
     let (page, ..) = output("report - -o -", &input);
     assert!(
-        page.contains("nvme0n1 was capped for 30 s; over the whole time, ")
+        page.contains("nvme0n1 was saturated for 30 s; over the whole time, ")
             && !page.contains("Not the disk")
     );
 }
@@ -172,25 +179,21 @@ fn a_disk_that_disappeared_is_named() {
     assert!(!page.contains("Not the disk"));
 }
 
-/// Real volumes with a limit of 4,321 reads/s, 23 MiB/s and 1,500 reads/s, which the kernel enforces in steps of 100 ms.
+/// Real volumes with a limit of 4,321 reads/s, 23 MiB/s and 1,500 reads/s, which the kernel enforces in steps of 100 ms. Their
+/// clients wait for a CPU at times, so the rates are no steadier than chance: what is known of them besides decides.
 #[test]
-fn a_limit_is_named_although_its_clients_wait_for_a_cpu_at_times() {
+fn a_limit_that_clients_meet_only_at_times_is_not_called_ok() {
     let cases = [
-        ("capped-4321-contended", "read_iops", 4321.0),
-        ("capped-23-mib-contended", "read_iops", 23.0 * 1024.0 / 64.0),
-        ("limit-from-midway", "read_iops", 1500.0),
+        // Always at the same queue.
+        ("capped-4321-contended", "busy"),
+        ("capped-23-mib-contended", "saturated"),
+        ("limit-from-midway", "slow"),
     ];
-    for (name, kind, limit) in cases {
+    for (name, verdict) in cases {
         let (out, ..) = output(&format!("analyze --json fixtures/captures/{name}.txt"), "");
         let document: Value = serde_json::from_str(&out).unwrap();
-        let incident = &document["incidents"][0];
-        assert_eq!(
-            (&incident["verdict"], &incident["limit_kind"]),
-            (&"capped".into(), &kind.into()),
-            "{name}"
-        );
-        let found = incident["limit_value"].as_f64().unwrap();
-        assert!((found / limit - 1.0).abs() < 0.001, "{name}: {found}");
+        assert_eq!(document["devices"][0]["verdict"], verdict, "{name}");
+        assert!(document["not_the_disk"].is_null(), "{name}");
     }
 }
 
@@ -220,11 +223,6 @@ fn a_volume_is_capped_and_the_disk_below_is_not() {
     // Its load is always that of the cap above, but it is idle most of the time while requests wait there.
     let vda = report("-", &recording, "vda");
     assert_eq!(vda["verdict"], "ok");
-    let explanation = vda["explanation"].as_str().unwrap();
-    assert!(
-        explanation.ends_with("while requests wait at loop0 above"),
-        "{explanation}"
-    );
     let (text, _, _) = output("analyze -", &recording);
     assert!(
         text.contains("requests are held between loop0 and vda"),
@@ -236,12 +234,29 @@ fn a_volume_is_capped_and_the_disk_below_is_not() {
         (&link["bottleneck"], &link["above"], &link["below"]),
         (&json!(true), &json!("loop0"), &json!(["vda"]))
     );
-    // Another capture does not say how devices are stacked.
+    // Another capture does not say how devices are stacked: then the rate of the disk is as steady.
     let (text, _, _) = output("analyze --details fixtures/captures/capped-3000.txt", "");
     assert!(
-        !text.contains("by layer") && text.contains("vda has no verdict"),
+        !text.contains("by layer") && text.contains("vda is capped"),
         "{text}"
     );
+}
+
+/// A capture whose path can be read only once: a named pipe, as a shell makes for `<(zcat FILE)`.
+#[test]
+fn a_named_pipe_is_kept_to_be_read_twice() {
+    let host = FakeRoot::new();
+    host.pipe("capture");
+    let pipe = host.path().join("capture");
+    let text = fs::read("fixtures/captures/mixed.txt").unwrap();
+    let writer = {
+        let pipe = pipe.clone();
+        thread::spawn(move || fs::write(pipe, text).unwrap())
+    };
+    let (out, err, code) = output(&format!("analyze {}", pipe.display()), "");
+    writer.join().unwrap();
+    let expected = output("analyze fixtures/captures/mixed.txt", "").0;
+    assert_eq!((out, err.as_str(), code), (expected, "", 0));
 }
 
 #[test]
@@ -260,7 +275,7 @@ fn baselines_are_learned_saved_and_given() {
     let folder = tempfile::tempdir().unwrap();
     let saved = folder.path().join("baseline.json");
     let calm = folder.path().join("calm.txt");
-    fs::write(&calm, capture(&[(5000.0, 0.1); 10])).unwrap();
+    fs::write(&calm, capture(&[(5000.0, 0.1); 60])).unwrap();
     let busy = folder.path().join("busy.txt");
     fs::write(&busy, capture(&[(8000.0, 0.8); 10])).unwrap();
     let (calm, busy, saved) = (calm.display(), busy.display(), saved.display());
@@ -272,14 +287,26 @@ fn baselines_are_learned_saved_and_given() {
         serde_json::from_str::<Value>(out.lines().last().unwrap()).unwrap()["read_saturation"]
             .as_f64()
     };
-    assert_eq!(saturation(""), None, "unloaded latency is unknown");
+    assert_eq!(
+        saturation("").map(f64::round),
+        Some(1.0),
+        "only the load itself is known"
+    );
     for given in [
         format!("--baseline {saved}"),
         "--baseline-ms 0.1".to_owned(),
     ] {
+        // The unloaded latency is at most 1.2 times the baseline.
         let found = saturation(&given).unwrap();
-        assert!((found - 8.0).abs() < 0.05, "{given}: {found}");
+        assert!((found / (8.0 / 1.2) - 1.0).abs() < 0.02, "{given}: {found}");
     }
+    // Not from a load that never was quiet for a minute.
+    let (out, err, code) = output(&format!("analyze {busy} --save-baseline {saved}"), "");
+    assert!(out.contains("nvme0n1 is busy"), "{out}");
+    assert!(
+        code == 1 && err.starts_with("blkstat: no baseline to save: no device had 60 intervals"),
+        "{err}"
+    );
     // A saved baseline may be overwritten, a recording may not.
     assert_eq!(
         output(&format!("analyze {calm} --save-baseline {saved}"), "").2,

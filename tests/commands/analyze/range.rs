@@ -51,7 +51,7 @@ fn what_precedes_a_range_shows_its_cap_and_the_onset() {
         .unwrap()
         .split(' ')
         .collect();
-    assert!(trouble.contains(&"4.0"), "{text}");
+    assert!(trouble.contains(&"5.0"), "{text}");
 }
 
 /// A capture of a disk and its partition that are slow from one minute to another; one sample per minute from this second

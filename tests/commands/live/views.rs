@@ -12,11 +12,11 @@ N, --all-columns)
 1970-01-01 UTC
 00:00:01  1.000s  cpu 10% user 5% sys 85% avail   io 25% some 5.0% full   blocked 3
 device       r/s rMB/s r_await   w/s wMB/s w_await r_qu w_qu inflt  util r_sat w_sat        verdict
-sda          100  0.39  2.00ms   100  0.39  2.00ms 0.20 0.20     0   20%  1.0x  1.0x              -
+sda          100  0.39  2.00ms   100  0.39  2.00ms 0.20 0.20     0   20%     -     -             ok
 sdb        I/O accounting disabled (queue/iostats=0)
-sdc         1.00  0.00 ~2.00ms  1.00  0.00 ~2.00ms 0.00 0.00     4  0.2%     -     -              -
-sda2         100  0.39  2.00ms   100  0.39  2.00ms 0.20 0.20     0   20%  1.0x  1.0x              -
-vg0-root     100  0.39  2.00ms   100  0.39  2.00ms 0.20 0.20     0   20%  1.0x  1.0x              -
+sdc         1.00  0.00 ~2.00ms  1.00  0.00 ~2.00ms 0.00 0.00     4  0.2%     -     -             ok
+sda2         100  0.39  2.00ms   100  0.39  2.00ms 0.20 0.20     0   20%     -     -             ok
+vg0-root     100  0.39  2.00ms   100  0.39  2.00ms 0.20 0.20     0   20%     -     -             ok
 ";
     assert_eq!(
         output("--width 100 1 1", 1),
@@ -35,7 +35,7 @@ loop0          0       -     0       -     0    0%           idle  /images/a.img
         assert!(out.lines().any(|printed| printed == line), "{out}");
     }
     assert!(
-        out.contains(" 100  2.00ms   100  2.00ms  0.40   20%              -  /\n"),
+        out.contains(" 100  2.00ms   100  2.00ms  0.40   20%             ok  /\n"),
         "{out}"
     );
 }

@@ -32,17 +32,20 @@ fn captures() -> Vec<PathBuf> {
 /// The rank of a verdict among those on the samples of an interval, as the README describes it.
 fn rank(verdict: Option<&str>) -> usize {
     let from_best = [
-        Some("idle"),
         None,
+        Some("idle"),
         Some("ok"),
+        Some("accounting_off"),
+        Some("busy"),
         Some("queueing"),
         Some("slow"),
         Some("saturated"),
+        Some("capped"),
+        Some("throttled"),
+        Some("stalled"),
     ];
-    let worst = [Some("capped"), Some("throttled"), Some("stalled")];
     from_best
         .into_iter()
-        .chain(worst)
         .position(|other| other == verdict)
         .unwrap()
 }

@@ -163,7 +163,7 @@ fn the_pictures_show_what_the_program_draws() {
         let path = format!(".github/top-{}.svg", look.name);
         let shown = fs::read_to_string(&path).unwrap_or_default();
         let mut session = Session::start(
-            "--from fixtures/captures/capped-3000.txt",
+            "--from fixtures/captures/capped-3000.txt --stack loop0=vda",
             SIZE,
             &look.variables,
         );

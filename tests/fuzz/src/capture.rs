@@ -2,10 +2,10 @@
 #![no_main]
 
 #[allow(dead_code)]
-#[path = "../../analysis/invariants.rs"]
+#[path = "../../numbers/invariants.rs"]
 mod invariants;
 #[allow(dead_code)]
-#[path = "../../analysis/program.rs"]
+#[path = "../../numbers/program.rs"]
 mod program;
 #[allow(dead_code)]
 #[path = "../../support"]

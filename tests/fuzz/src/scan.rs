@@ -3,7 +3,7 @@
 #![no_main]
 
 #[allow(dead_code)]
-#[path = "../../analysis/program.rs"]
+#[path = "../../numbers/program.rs"]
 mod program;
 #[allow(dead_code)]
 #[path = "../../support"]

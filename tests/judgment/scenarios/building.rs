@@ -168,5 +168,7 @@ pub(super) fn finish(mut setup: Setup, random: &mut Random) -> Setup {
             });
         }
     }
+    // Samples are not in phase with the slices of a limit.
+    setup.warm_up_s += random.between(0.0, 0.1);
     setup
 }

@@ -1,4 +1,9 @@
 //! The kinds of devices, loads and troubles. Each is drawn at random from a seed, over a wide range of speeds.
+//!
+//! The captures of the oracle (`fixtures/oracle`) hold one device of each of 95 kinds of another simulator. What only they
+//! have: slow changes of the load over the day, a rebuild behind the device, a cache that writes back,
+//! timers with jitter beside a slower device, a link of fixed speed. What only these kinds have: layers, volumes that share a
+//! limit, discards, requests that hang, a count that is wrong for ever, a disk that is replaced.
 
 mod building;
 mod caps;

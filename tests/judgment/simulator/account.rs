@@ -86,6 +86,11 @@ impl Account {
         (counters.ios, counters.nanos)
     }
 
+    /// Returns the nanoseconds that completed reads and writes took.
+    pub(crate) fn time_ns(&self) -> u64 {
+        self.totals(Operation::Read).1 + self.totals(Operation::Write).1
+    }
+
     /// Returns the requests in flight that the kernel counts.
     pub(crate) fn in_flight(&self) -> u64 {
         self.in_flight + self.leaked

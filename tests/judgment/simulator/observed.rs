@@ -42,6 +42,16 @@ pub(crate) struct GateObserved {
     pub(crate) has_spent_credits: bool,
 }
 
+/// The counters of a device.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DeviceObserved {
+    /// Requests so far.
+    pub(crate) completions: u64,
+    /// Nanoseconds that reads and writes took so far.
+    pub(crate) time_ns: u64,
+    pub(crate) in_flight: u64,
+}
+
 /// An interval inside a simulated device.
 #[derive(Clone, Debug)]
 pub(crate) struct Observed {
@@ -51,8 +61,8 @@ pub(crate) struct Observed {
     /// The share of the servers' time in which they were busy.
     pub(crate) utilization: f64,
     pub(crate) gates: Vec<GateObserved>,
-    /// Requests so far, and in flight at the end, of each device.
-    pub(crate) devices: Vec<(u64, u64)>,
+    /// The counters of each device at the end.
+    pub(crate) devices: Vec<DeviceObserved>,
     /// Requests that hang at the end.
     pub(crate) hung: u32,
 }
@@ -95,7 +105,11 @@ pub(super) fn observe(
         devices: host
             .accounts
             .iter()
-            .map(|account| (account.completions(), account.in_flight()))
+            .map(|account| DeviceObserved {
+                completions: account.completions(),
+                time_ns: account.time_ns(),
+                in_flight: account.in_flight(),
+            })
             .collect(),
         hung: host.hung,
     }

@@ -1,0 +1,35 @@
+//! Files with baselines, which `record` and `analyze` write.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+use crate::judge::SavedBaselines;
+use crate::sanitize::sanitize;
+use crate::sink::write_atomically;
+use crate::source::read_json_object;
+
+/// Reads the text of saved baselines that may be replaced; `None` if the file does not exist.
+///
+/// # Errors
+/// If the file is not a saved baseline: it may be a recording.
+pub(super) fn read_replaceable_baselines(path: &Path) -> Result<Option<String>> {
+    if !path.exists() {
+        return Ok(None);
+    }
+    match read_json_object(path)? {
+        Some(text) => Ok(Some(text)),
+        None => bail!(
+            "{} exists and is not a saved baseline",
+            sanitize(&path.display().to_string())
+        ),
+    }
+}
+
+/// Saves baselines in a file.
+pub(super) fn write_baselines(path: &Path, baselines: &SavedBaselines) -> Result<()> {
+    let mut text = serde_json::to_vec_pretty(baselines)?;
+    text.push(b'\n');
+    write_atomically(path, &text)
+        .with_context(|| format!("cannot write {}", sanitize(&path.display().to_string())))
+}

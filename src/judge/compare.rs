@@ -1,0 +1,254 @@
+//! Compares a device in two captures: load, latency at similar queue and size, limits and verdict. A difference counts
+//! only beyond the spread between blocks of each capture.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use super::blocks::{Block, RequestClass};
+use super::load::IoDirection;
+use super::report::DeviceReport;
+use crate::metrics::Completed;
+
+/// The smallest relative difference that counts: a smaller one hardly matters.
+const MIN_CHANGE: f64 = 0.05;
+/// The least distance between the ranges of the blocks, in multiples of the longer range. With three blocks or more on
+/// each side, independent blocks without a change are this far apart in less than 1% of all cases.
+const MIN_GAP: f64 = 1.0;
+/// The least distance if a side has only two blocks, whose range is a poor measure of spread: it is exceeded by chance
+/// in 4% of all cases, before [`MIN_CHANGE`] is applied.
+const MIN_GAP_OF_TWO: f64 = 2.0;
+/// The number of blocks from which the range leaves out the lowest and the highest tenth: a single burst must not hide
+/// a change.
+const MIN_TRIMMED_BLOCKS: usize = 10;
+/// The fewest requests of a block whose mean latency counts.
+const MIN_LATENCY_REQUESTS: u64 = 30;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantity {
+    Rate(IoDirection),
+    Throughput(IoDirection),
+    /// The size of a request in KiB.
+    Size(IoDirection),
+    /// The percentage of requests that are reads.
+    ReadShare,
+    /// The mean number of requests in the queue or being served.
+    Queue,
+    /// The mean latency in milliseconds, at any queue.
+    Latency(IoDirection),
+    /// The mean latency in milliseconds of requests of similar size at a similar queue.
+    LatencyAt(RequestClass),
+}
+
+/// A quantity over the blocks of a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct BlockMeans {
+    /// The median of the block means.
+    pub median: f64,
+    /// The lowest block mean; from ten blocks on, that above the lowest tenth.
+    pub low: f64,
+    /// The highest block mean; from ten blocks on, that below the highest tenth.
+    pub high: f64,
+    pub blocks: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It changed by more than the spread between blocks.
+    Changed,
+    /// It did not change by more than that, or by less than 5%.
+    NoDifference,
+    /// A capture is shorter than two blocks.
+    SpreadUnknown,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Difference {
+    pub quantity: Quantity,
+    pub before: BlockMeans,
+    pub after: BlockMeans,
+    pub outcome: Outcome,
+}
+
+impl BlockMeans {
+    fn of(mut values: Vec<f64>) -> Option<Self> {
+        values.sort_by(f64::total_cmp);
+        let blocks = values.len();
+        let trimmed = if blocks >= MIN_TRIMMED_BLOCKS {
+            blocks / MIN_TRIMMED_BLOCKS
+        } else {
+            0
+        };
+        let (lower, upper) = (
+            values.get(blocks.checked_sub(1)? / 2)?,
+            values.get(blocks / 2)?,
+        );
+        Some(Self {
+            median: (lower + upper) / 2.0,
+            low: values[trimmed],
+            high: values[blocks - 1 - trimmed],
+            blocks,
+        })
+    }
+
+    fn range(&self) -> f64 {
+        self.high - self.low
+    }
+}
+
+impl Difference {
+    fn between(quantity: Quantity, before: BlockMeans, after: BlockMeans) -> Self {
+        let blocks = before.blocks.min(after.blocks);
+        let gap = (after.low - before.high).max(before.low - after.high);
+        let min_gap = if blocks == 2 { MIN_GAP_OF_TWO } else { MIN_GAP };
+        let is_large =
+            (after.median - before.median).abs() > MIN_CHANGE * before.median.max(after.median);
+        let outcome = match blocks {
+            0 | 1 => Outcome::SpreadUnknown,
+            _ if is_large && gap > min_gap * before.range().max(after.range()) => Outcome::Changed,
+            _ => Outcome::NoDifference,
+        };
+        Self {
+            quantity,
+            before,
+            after,
+            outcome,
+        }
+    }
+}
+
+/// Compares a device in two captures. Quantities that are zero or not known in both are left out.
+pub fn compare(before: &DeviceReport, after: &DeviceReport) -> Vec<Difference> {
+    let mut quantities = Vec::new();
+    for direction in [IoDirection::Reads, IoDirection::Writes] {
+        quantities.extend([
+            Quantity::Rate(direction),
+            Quantity::Throughput(direction),
+            Quantity::Size(direction),
+        ]);
+    }
+    quantities.extend([Quantity::ReadShare, Quantity::Queue]);
+    quantities.extend([IoDirection::Reads, IoDirection::Writes].map(Quantity::Latency));
+    let classes: BTreeSet<RequestClass> = before
+        .blocks
+        .iter()
+        .flat_map(|block| block.classes.keys().copied())
+        .collect();
+    quantities.extend(classes.into_iter().map(Quantity::LatencyAt));
+    let difference = |quantity: Quantity| {
+        let means = |report: &DeviceReport| {
+            BlockMeans::of(
+                report
+                    .blocks
+                    .iter()
+                    .filter_map(|block| value(quantity, block))
+                    .collect(),
+            )
+        };
+        let (before, after) = means(before).zip(means(after))?;
+        let is_zero = before.high == 0.0 && after.high == 0.0;
+        (!is_zero).then(|| Difference::between(quantity, before, after))
+    };
+    quantities.into_iter().filter_map(difference).collect()
+}
+
+/// A quantity in a block; `None` if it has too few requests for one.
+fn value(quantity: Quantity, block: &Block) -> Option<f64> {
+    let of = |direction: IoDirection| match direction {
+        IoDirection::Writes => &block.writes,
+        _ => &block.reads,
+    };
+    let per_second = |amount: f64| Some(amount / block.seconds);
+    let latency = |requests: &Completed| {
+        requests
+            .await_ms()
+            .filter(|_| requests.ios >= MIN_LATENCY_REQUESTS)
+    };
+    match quantity {
+        Quantity::Rate(direction) => per_second(of(direction).ios as f64),
+        Quantity::Throughput(direction) => per_second(of(direction).kib() / 1024.0),
+        Quantity::Size(direction) => of(direction).size_kib(),
+        Quantity::ReadShare => {
+            let all = (block.reads.ios + block.writes.ios) as f64;
+            (all > 0.0).then(|| 100.0 * block.reads.ios as f64 / all)
+        }
+        Quantity::Queue => per_second((block.reads.time.ms + block.writes.time.ms) as f64 / 1000.0),
+        Quantity::Latency(direction) => latency(of(direction)),
+        Quantity::LatencyAt(class) => latency(block.classes.get(&class)?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn means(values: &[f64]) -> BlockMeans {
+        BlockMeans::of(values.to_vec()).unwrap()
+    }
+
+    fn outcome(before: &[f64], after: &[f64]) -> Outcome {
+        Difference::between(Quantity::Queue, means(before), means(after)).outcome
+    }
+
+    #[test]
+    fn a_change_exceeds_the_spread_between_blocks() {
+        assert_eq!(
+            outcome(&[1.1, 1.2, 1.3], &[2.7, 2.9, 3.2]),
+            Outcome::Changed
+        );
+        assert_eq!(
+            outcome(&[2.7, 2.9, 3.2], &[1.1, 1.2, 1.3]),
+            Outcome::Changed
+        );
+        assert_eq!(
+            outcome(&[1.1, 1.2, 1.3], &[1.3, 1.4, 1.5]),
+            Outcome::NoDifference
+        );
+        // Steady loads whose difference is too small to matter.
+        assert_eq!(
+            outcome(&[1.0, 1.0, 1.0], &[1.04, 1.04, 1.04]),
+            Outcome::NoDifference
+        );
+        assert_eq!(outcome(&[0.0, 0.0], &[5.0, 5.0]), Outcome::Changed);
+    }
+
+    #[test]
+    fn two_blocks_must_be_farther_apart_and_one_shows_no_spread() {
+        assert_eq!(outcome(&[1.0, 1.1], &[1.25, 1.35]), Outcome::NoDifference);
+        assert_eq!(outcome(&[1.0, 1.1], &[1.4, 1.5]), Outcome::Changed);
+        assert_eq!(outcome(&[1.0], &[9.0, 9.0]), Outcome::SpreadUnknown);
+    }
+
+    #[test]
+    fn a_single_burst_among_many_blocks_hides_no_change() {
+        let mut before = vec![1.0; 19];
+        before.push(50.0);
+        assert_eq!(outcome(&before, &[3.0; 20]), Outcome::Changed);
+        assert_eq!((means(&before).median, means(&before).high), (1.0, 1.0));
+    }
+
+    #[test]
+    fn independent_blocks_without_a_change_seldom_differ() {
+        // A linear congruential generator; block means spread by up to 20% around their mean.
+        let mut state = 7u64;
+        let mut random = || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            let uniform = |shift: u32| ((state >> shift) & 0xffff) as f64 / 65_536.0;
+            1.0 + 0.2 * (uniform(48) + uniform(32) + uniform(16) - 1.5)
+        };
+        for (blocks, most) in [(2, 0.06), (3, 0.015), (5, 0.003), (20, 0.001)] {
+            let trials = 4000;
+            let mut values = || (0..blocks).map(|_| random()).collect::<Vec<f64>>();
+            let claims = (0..trials)
+                .filter(|_| outcome(&values(), &values()) == Outcome::Changed)
+                .count();
+            assert!(
+                (claims as f64) < most * f64::from(trials),
+                "{blocks} blocks: {claims} of {trials}"
+            );
+        }
+    }
+}

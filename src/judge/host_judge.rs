@@ -1,0 +1,588 @@
+//! The judge of a host: a step of all devices in, one judgement for each device out, with everything that may decide it.
+//! Nothing changes a verdict afterwards.
+
+use std::collections::HashMap;
+
+use super::device::{DeviceJudge, DeviceKnowledge};
+use super::layers::{held_between, is_idle_below};
+use super::load::{IoDirection, Load};
+use super::peers::{PeerHistory, PeerLoad, peer_groups};
+use super::settings::{BaselineSource, Settings};
+use super::shared_limit::{SharedLimit, SharedLimits};
+use super::thresholds::RANK;
+use super::verdict::{Assessment, Evidence, Verdict};
+use crate::attribution::{Attribution, ReachedLimit};
+use crate::baselines::DeviceBaseline;
+use crate::counters::Counters;
+use crate::metrics::{HostStats, Interval};
+use crate::topology::{Kind, Node, Topology};
+
+/// The most devices that are remembered after they disappeared.
+const MAX_REMEMBERED: usize = 1000;
+/// The most seconds for which a device may hold requests before that is seen: facts are read every 10 s where all is well,
+/// and a step passes until they are used.
+const MAX_UNSEEN_S: f64 = 11.0;
+
+/// A step of all devices: two samples, one right after the other.
+pub struct Step<'a> {
+    /// The devices of the newer sample, in the order of the last call of [`HostJudge::learn_devices`].
+    pub devices: &'a [DeviceStep<'a>],
+    pub host: &'a HostStats,
+    pub topology: &'a Topology,
+    /// The cgroups and processes that used the devices; `None` without two scans of them.
+    pub attribution: Option<&'a Attribution>,
+}
+
+/// A device in a step.
+#[derive(Clone, Debug)]
+pub struct DeviceStep<'a> {
+    pub name: &'a str,
+    /// What happened in the step; `None` if there is no data: the device appeared in it, or its counters were reset.
+    pub interval: Option<Interval>,
+    /// Its counters at the beginning of the step.
+    pub before: &'a Counters,
+    /// The kernel does not count its requests.
+    pub is_accounting_off: bool,
+    /// Set while the kernel says that the device holds requests back.
+    pub held: Option<Held>,
+}
+
+/// A device that holds requests back: a suspended volume, a frozen one, a controller that is reset.
+#[derive(Clone, Copy, Debug)]
+pub struct Held {
+    /// Seconds since this was seen.
+    pub for_s: f64,
+    /// Something is known to wait for it.
+    pub is_waited_for: bool,
+}
+
+/// What was learned of devices, by their identity or, without one, by their name and how often another device took it.
+#[derive(Clone, Debug, Default)]
+pub struct Knowledge(HashMap<String, DeviceKnowledge>);
+
+/// How the judge learns.
+#[derive(Clone, Debug, Default)]
+enum Mode {
+    /// As it goes.
+    #[default]
+    Live,
+    /// The same, and all that is learned is kept for a second run.
+    FirstRun,
+    /// Everything is known from the first run.
+    SecondRun,
+}
+
+/// A device as the judge follows it.
+#[derive(Debug, Default)]
+struct Followed {
+    /// `None` until the device is active: most devices of a large host never are.
+    judge: Option<Box<DeviceJudge>>,
+    peers: PeerHistory,
+    /// The key of what is known of it.
+    key: String,
+    identity: Option<String>,
+    /// Seconds since a request completed; `None` if none has since the beginning or a break.
+    idle_s: Option<f64>,
+    /// The limit of a cgroup that held it back since its trouble began.
+    limit: Option<ReachedLimit>,
+    /// It did so in the latest step.
+    was_at_limit: bool,
+}
+
+#[derive(Debug, Default)]
+pub struct HostJudge {
+    mode: Mode,
+    known: Knowledge,
+    /// How often a device of a name was followed by another one.
+    generations: HashMap<String, u32>,
+    devices: HashMap<String, Followed>,
+    /// The index of each device of the last step, for stacked devices.
+    index_of: HashMap<String, usize>,
+    is_disk: Vec<bool>,
+    peer_groups: Vec<Vec<usize>>,
+    shared_limits: SharedLimits,
+}
+
+impl HostJudge {
+    /// A first run over a capture, which a second one follows.
+    pub fn first_run() -> Self {
+        Self {
+            mode: Mode::FirstRun,
+            ..Self::default()
+        }
+    }
+
+    /// A second run over a capture with what the first one learned: hindsight.
+    pub fn second_run(known: Knowledge) -> Self {
+        Self {
+            mode: Mode::SecondRun,
+            known,
+            ..Self::default()
+        }
+    }
+
+    /// Ends a first run. Returns what it learned.
+    pub fn into_knowledge(mut self) -> Knowledge {
+        let names: Vec<String> = self.devices.keys().cloned().collect();
+        for name in names {
+            self.forget(&name);
+        }
+        self.known
+    }
+
+    /// Follows the devices of a sample, which may have changed, or whose topology is known better. Each has a name and, if
+    /// known, an identity.
+    pub fn learn_devices<'a>(
+        &mut self,
+        devices: impl Iterator<Item = (&'a str, Option<&'a str>)>,
+        topology: &Topology,
+    ) {
+        let devices: Vec<(&str, Option<&str>)> = devices.collect();
+        self.index_of.clear();
+        for (index, (name, identity)) in devices.iter().enumerate() {
+            self.index_of.insert((*name).to_owned(), index);
+            self.identify(name, *identity);
+        }
+        let gone: Vec<String> = self
+            .devices
+            .keys()
+            .filter(|name| !self.index_of.contains_key(*name))
+            .cloned()
+            .collect();
+        for name in gone {
+            self.forget(&name);
+        }
+        let names: Vec<&str> = devices.iter().map(|(name, _)| *name).collect();
+        self.is_disk = names
+            .iter()
+            .map(|name| {
+                topology
+                    .node(name)
+                    .is_some_and(|node| is_whole_disk(node, topology))
+            })
+            .collect();
+        self.peer_groups = peer_groups(&names, topology);
+        self.shared_limits.clear();
+    }
+
+    /// Notes the identity of a device. One whose identity changed is another device.
+    fn identify(&mut self, name: &str, identity: Option<&str>) {
+        let Some(identity) = identity else {
+            return;
+        };
+        let before = self
+            .devices
+            .get(name)
+            .and_then(|device| device.identity.as_deref());
+        if before.is_some_and(|before| before != identity) {
+            self.forget(name);
+        }
+        self.devices.entry(name.to_owned()).or_default().identity = Some(identity.to_owned());
+    }
+
+    /// Notes a break in time: the next step does not follow the latest. What was learned stays.
+    pub fn interrupt(&mut self) {
+        for device in self.devices.values_mut() {
+            if let Some(judge) = &mut device.judge {
+                judge.interrupt();
+            }
+            device.peers = PeerHistory::default();
+            device.idle_s = None;
+            device.limit = None;
+            device.was_at_limit = false;
+        }
+        self.shared_limits.clear();
+    }
+
+    /// Notes that a device is gone, or that another one took its name. What is known of one with an identity is kept, because
+    /// it may come back; in a first run, that of all.
+    pub fn forget(&mut self, name: &str) {
+        let Some(device) = self.devices.remove(name) else {
+            return;
+        };
+        *self.generations.entry(name.to_owned()).or_default() += 1;
+        let is_kept = match self.mode {
+            Mode::Live => device.identity.is_some() && self.known.0.len() < MAX_REMEMBERED,
+            Mode::FirstRun => true,
+            Mode::SecondRun => false,
+        };
+        if let Some(judge) = device.judge.filter(|_| is_kept) {
+            self.known.0.insert(device.key, judge.knowledge);
+        }
+        if matches!(self.mode, Mode::Live) {
+            self.generations.remove(name);
+        }
+    }
+
+    /// Judges a step. `settings` returns those of the device at an index, when it becomes active. Returns a judgement for each
+    /// device, in their order; `None` for one without data.
+    pub fn judge(
+        &mut self,
+        step: &Step<'_>,
+        settings: impl Fn(usize) -> Settings,
+    ) -> Vec<Option<Assessment>> {
+        let mut said = Vec::with_capacity(step.devices.len());
+        for (index, device) in step.devices.iter().enumerate() {
+            said.push(self.judge_device(device, step.host, || settings(index)));
+        }
+        let loads = self.loads_of_disks(step);
+        self.judge_beside_peers(step, &loads, &mut said);
+        self.judge_shared_limits(step, &loads, &mut said);
+        self.judge_layers(step, &mut said);
+        self.judge_limits(step, &mut said);
+        self.judge_held(step, &mut said);
+        said
+    }
+
+    fn judge_device(
+        &mut self,
+        device: &DeviceStep<'_>,
+        host: &HostStats,
+        settings: impl FnOnce() -> Settings,
+    ) -> Option<Assessment> {
+        let Some(interval) = &device.interval else {
+            self.note_reset(device.name);
+            return None;
+        };
+        if device.is_accounting_off && interval.completed() == 0 {
+            return Some(Assessment {
+                verdict: Some(Verdict::AccountingOff),
+                ..Assessment::default()
+            });
+        }
+        if !self.devices.contains_key(device.name) {
+            self.devices
+                .insert(device.name.to_owned(), Followed::default());
+        }
+        let followed = self.devices.get_mut(device.name)?;
+        followed.idle_s = if interval.completed() > 0 {
+            Some(0.0)
+        } else {
+            followed.idle_s.map(|idle_s| idle_s + interval.seconds())
+        };
+        if followed.judge.is_none() && interval.is_idle() {
+            return Some(Assessment::of(Verdict::Idle, Evidence::Idle));
+        }
+        if followed.judge.is_none() {
+            followed.key = match &followed.identity {
+                Some(identity) => identity.clone(),
+                None => {
+                    let generation = self
+                        .generations
+                        .get(device.name)
+                        .copied()
+                        .unwrap_or_default();
+                    format!("{}#{generation}", device.name)
+                }
+            };
+            let is_frozen = matches!(self.mode, Mode::SecondRun);
+            let known = self.known.0.get(&followed.key).cloned();
+            let mut knowledge =
+                known.unwrap_or_else(|| DeviceKnowledge::new(&settings(), device.before));
+            knowledge.forget_steps();
+            followed.judge = Some(Box::new(DeviceJudge::new(knowledge, is_frozen)));
+        }
+        let judge = followed.judge.as_mut()?;
+        Some(judge.judge(interval, host))
+    }
+
+    /// Notes that the counters of a device were reset: it is another device, unless its identity says that it is the same.
+    fn note_reset(&mut self, name: &str) {
+        let Some(device) = self.devices.get_mut(name) else {
+            return;
+        };
+        if device.identity.is_none() {
+            self.forget(name);
+            return;
+        }
+        if let Some(judge) = &mut device.judge {
+            judge.interrupt();
+        }
+        device.peers = PeerHistory::default();
+    }
+
+    /// The loads of whole disks, which are compared with each other; `None` for other devices, and without data.
+    fn loads_of_disks(&self, step: &Step<'_>) -> Vec<Option<Load>> {
+        let mut loads = Vec::with_capacity(step.devices.len());
+        for (device, is_disk) in step.devices.iter().zip(&self.is_disk) {
+            let interval = device.interval.as_ref().filter(|_| *is_disk);
+            loads.push(interval.map(Load::of));
+        }
+        loads
+    }
+
+    fn judge_beside_peers(
+        &mut self,
+        step: &Step<'_>,
+        loads: &[Option<Load>],
+        said: &mut [Option<Assessment>],
+    ) {
+        for group in &self.peer_groups {
+            let shown: Vec<Option<PeerLoad>> = group
+                .iter()
+                .map(|index| loads[*index].as_ref().map(PeerLoad::of))
+                .collect();
+            for (at, index) in group.iter().enumerate() {
+                let followed = self.devices.get_mut(step.devices[*index].name);
+                let slow = followed.and_then(|followed| followed.peers.compare(at, &shown));
+                let (Some(slow), Some(assessment)) = (slow, &mut said[*index]) else {
+                    continue;
+                };
+                let evidence = Evidence::SlowBesidePeers(slow);
+                if assessment.verdict.is_some_and(Verdict::is_trouble) {
+                    assessment.evidence.push(evidence);
+                } else {
+                    assessment.baseline_source = Some(BaselineSource::Peers);
+                    assessment.conclude(Verdict::Slow, evidence);
+                }
+            }
+        }
+    }
+
+    fn judge_shared_limits(
+        &mut self,
+        step: &Step<'_>,
+        loads: &[Option<Load>],
+        said: &mut [Option<Assessment>],
+    ) {
+        let Some(found) = self.shared_limits.observe(loads) else {
+            return;
+        };
+        for index in &found.members {
+            let Some(assessment) = &mut said[*index] else {
+                continue;
+            };
+            if assessment.verdict >= Some(Verdict::Capped) {
+                continue;
+            }
+            let others = found.members.iter().filter(|other| *other != index);
+            let limit = SharedLimit {
+                others: others
+                    .map(|other| step.devices[*other].name.to_owned())
+                    .collect(),
+                unit: found.unit,
+                rate: found.rate,
+                variation: found.variation,
+            };
+            assessment.conclude(Verdict::Capped, Evidence::SharedLimit(Box::new(limit)));
+        }
+    }
+
+    /// Finds the devices whose requests wait between them and those below, which therefore are not at a limit.
+    fn judge_layers(&self, step: &Step<'_>, said: &mut [Option<Assessment>]) {
+        for node in step.topology.nodes().iter().filter(|node| is_stacked(node)) {
+            let Some(above) = self.index_of.get(&node.name).copied() else {
+                continue;
+            };
+            let Some(upper) = &step.devices[above].interval else {
+                continue;
+            };
+            if upper.completed() == 0 {
+                continue;
+            }
+            let interval_of = |name: &String| {
+                let index = self.index_of.get(name)?;
+                step.devices[*index].interval.as_ref()
+            };
+            let below: Option<Vec<&Interval>> =
+                node.backing_devices.iter().map(interval_of).collect();
+            let Some(held) = below.and_then(|below| held_between(upper, &below)) else {
+                continue;
+            };
+            let disks = node
+                .backing_devices
+                .iter()
+                .filter_map(|name| step.topology.disk_of(name));
+            for name in node.backing_devices.iter().map(String::as_str).chain(disks) {
+                let Some(index) = self.index_of.get(name).copied() else {
+                    continue;
+                };
+                let is_idle = step.devices[index]
+                    .interval
+                    .as_ref()
+                    .is_some_and(|lower| is_idle_below(upper, lower));
+                if let Some(assessment) = said[index].as_mut().filter(|_| is_idle) {
+                    clear_below(assessment, &node.name);
+                }
+            }
+            let evidence = Evidence::HeldBetween {
+                in_flight: upper.in_flight,
+                below: node.backing_devices.clone(),
+                latencies: held,
+            };
+            if let Some(assessment) = &mut said[above] {
+                if assessment.verdict <= Some(Verdict::Queueing) && held.shows_saturation() {
+                    assessment.conclude(Verdict::Saturated, evidence);
+                } else {
+                    assessment.evidence.push(evidence);
+                }
+            }
+        }
+    }
+
+    /// Finds the devices that limits of cgroups hold back. A limit that held one goes on to do so while the cgroup stays near
+    /// it, and does so again at once if it comes near while the device is still in trouble.
+    fn judge_limits(&mut self, step: &Step<'_>, said: &mut [Option<Assessment>]) {
+        let known: Vec<ReachedLimit> = self
+            .devices
+            .values()
+            .filter_map(|device| device.limit.clone())
+            .collect();
+        if step.attribution.is_none() && known.is_empty() {
+            return;
+        }
+        let is_stalled =
+            |device: &DeviceStep<'_>| device.interval.as_ref().is_some_and(Interval::is_stalled);
+        let has_stalled = step.devices.iter().any(is_stalled);
+        for (device, assessment) in step.devices.iter().zip(said) {
+            let (Some(interval), Some(assessment)) = (&device.interval, assessment) else {
+                continue;
+            };
+            if !step.topology.is_whole(device.name) {
+                continue;
+            }
+            let Some(followed) = self.devices.get_mut(device.name) else {
+                continue;
+            };
+            let is_in_trouble = assessment.verdict.is_some_and(Verdict::is_trouble);
+            let remembered = followed.limit.take().or_else(|| {
+                known
+                    .iter()
+                    .find(|limit| limit.limited_device == device.name)
+                    .cloned()
+            });
+            let before = remembered.clone().filter(|limit| match step.attribution {
+                Some(attribution) => attribution.still_holds(limit, is_in_trouble),
+                // A scan may come late.
+                None => is_in_trouble && followed.was_at_limit,
+            });
+            let limit = before.or_else(|| {
+                let attribution = step.attribution?;
+                let below = step.topology.devices_below(device.name);
+                let is_held = assessment
+                    .evidence
+                    .iter()
+                    .any(|one| matches!(one, Evidence::HeldBetween { .. }));
+                attribution
+                    .reached_limit(device.name, &below, interval.is_idle(), is_held)
+                    .or_else(|| {
+                        let idle_below = below.iter().filter(|name| {
+                            has_stalled
+                                && interval.is_stalled()
+                                && self.index_of.get(*name).is_none_or(|index| {
+                                    let lower = &step.devices[*index].interval;
+                                    lower
+                                        .as_ref()
+                                        .is_some_and(|lower| lower.in_flight == Some(0))
+                                })
+                        });
+                        attribution.blocking_limit(idle_below)
+                    })
+            });
+            let was_at_limit = std::mem::replace(&mut followed.was_at_limit, limit.is_some());
+            let Some(limit) = limit else {
+                followed.limit = remembered.filter(|_| is_in_trouble);
+                continue;
+            };
+            let evidence = Evidence::AtLimit(limit.clone());
+            if limit.holds_device && assessment.verdict < Some(Verdict::Throttled) {
+                assessment.conclude(Verdict::Throttled, evidence);
+                followed.limit = Some(limit);
+                if !was_at_limit {
+                    // It takes several steps in a row to see that a limit is reached.
+                    assessment.late_s = (RANK - 1) as f64 * interval.seconds();
+                }
+            } else {
+                assessment.evidence.push(evidence);
+            }
+        }
+    }
+
+    /// Finds the devices that hold requests back which something waits for: they are stalled although their counters show
+    /// nothing.
+    fn judge_held(&self, step: &Step<'_>, said: &mut [Option<Assessment>]) {
+        for (device, assessment) in step.devices.iter().zip(said) {
+            let (Some(held), Some(interval)) = (device.held, &device.interval) else {
+                continue;
+            };
+            let Some(assessment) = assessment.as_mut().filter(|_| interval.completed() == 0) else {
+                continue;
+            };
+            let idle_s = self
+                .devices
+                .get(device.name)
+                .and_then(|followed| followed.idle_s);
+            let was_active = idle_s.is_some_and(|idle_s| idle_s - held.for_s <= MAX_UNSEEN_S);
+            if was_active || held.is_waited_for {
+                assessment.verdict = Some(Verdict::Stalled);
+                assessment
+                    .evidence
+                    .retain(|evidence| *evidence != Evidence::Idle);
+                assessment.late_s =
+                    idle_s.map_or(0.0, |idle_s| (idle_s - interval.seconds()).max(0.0));
+            }
+        }
+    }
+
+    /// The latency of reads and of writes of a device as multiples of the median of its peers; `None` if it was not compared.
+    pub fn beside_peers(&self, name: &str) -> [Option<f64>; 2] {
+        self.devices
+            .get(name)
+            .map_or([None; 2], |device| device.peers.usual())
+    }
+
+    /// The seconds since a request of a device completed; `None` if none has since the beginning or a break.
+    pub fn idle_s(&self, name: &str) -> Option<f64> {
+        self.devices.get(name)?.idle_s
+    }
+
+    /// The lowest latencies of a device that are worth saving; `None` if it was never active.
+    pub fn saved_baseline(&self, name: &str) -> Option<DeviceBaseline> {
+        Some(self.judge_of(name)?.knowledge.saved())
+    }
+
+    /// The unloaded latency in milliseconds of reads or writes of this size, at most; `None` if it is not known.
+    pub fn unloaded_ms(&self, name: &str, direction: IoDirection, kib: f64) -> Option<f64> {
+        self.judge_of(name)?.knowledge.unloaded_ms(direction, kib)
+    }
+
+    fn judge_of(&self, name: &str) -> Option<&DeviceJudge> {
+        self.devices.get(name)?.judge.as_deref()
+    }
+}
+
+/// Makes a device below one that holds requests `ok`, unless requests do not complete there, or it is slow beside its peers. What
+/// the device above lets through looks like its own limit.
+fn clear_below(assessment: &mut Assessment, above: &str) {
+    let may_be_its_own = assessment.verdict < Some(Verdict::Ok)
+        || assessment.verdict == Some(Verdict::AccountingOff)
+        || assessment.verdict >= Some(Verdict::Throttled)
+        || assessment.slow_beside_peers().is_some();
+    if may_be_its_own {
+        return;
+    }
+    assessment
+        .evidence
+        .retain(|one| matches!(one, Evidence::Latency { .. } | Evidence::Health(_)));
+    for evidence in &mut assessment.evidence {
+        if let Evidence::Latency { verdict, doubt, .. } = evidence {
+            *verdict = Verdict::Ok;
+            *doubt = None;
+        }
+    }
+    let above = above.to_owned();
+    assessment.conclude(Verdict::Ok, Evidence::WaitingAbove { above });
+}
+
+fn is_stacked(node: &Node) -> bool {
+    node.kind != Kind::Partition && !node.backing_devices.is_empty()
+}
+
+/// Returns whether a device is a whole disk rather than a partition, a stacked device or a path.
+fn is_whole_disk(node: &Node, topology: &Topology) -> bool {
+    node.kind == Kind::Disk
+        && node.backing_devices.is_empty()
+        && !topology
+            .holders(&node.name)
+            .any(|holder| holder.kind == Kind::Multipath)
+}

@@ -1,0 +1,316 @@
+//! Levels of concurrency as they occurred, and the capacity that they show: the highest rate that a device held, and whether
+//! more load would bring more.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::limit::Plateau;
+use super::load::IoDirection;
+use super::thresholds::{CAP_QUEUE, FEW, HALF, LESS, SHARE, SOMEONE};
+use super::verdict::Verdict;
+use crate::metrics::{Completed, Interval};
+
+/// Relative deviation within which the rate stays the same although the queue grows.
+pub const MAX_RATE_TOLERANCE: f64 = 0.05;
+/// Growth of the queue to about twice as much, less some scatter.
+const ABOUT_TWICE: f64 = 1.9;
+/// Queues are told apart by the sixteenth of a power of two: 4%.
+const BINS_PER_OCTAVE: f64 = 16.0;
+/// The shortest queue that is told from shorter ones: nobody waits for it.
+const MIN_QUEUE: f64 = 0.1;
+/// Fewest intervals of a level: fewer are a transition, or chance.
+const MIN_LEVEL_INTERVALS: u64 = 2;
+
+/// The intervals of about one concurrency.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct ConcurrencyLevel {
+    /// Mean number of requests in the queue or being served, weighted by time.
+    pub queue: f64,
+    /// Number of intervals.
+    pub intervals: u64,
+    /// Mean requests per second: multiplied by `await_ms`, it is the queue (Little's law).
+    pub iops: f64,
+    /// MiB per second, the mean.
+    pub mib_per_s: f64,
+    /// Mean latency in milliseconds: the time of all requests over their number.
+    pub await_ms: f64,
+    /// Latency as a multiple of unloaded latency; `None` if that is not known for most of the level.
+    pub saturation: Option<f64>,
+}
+
+/// The requests of the intervals of a level.
+#[derive(Clone, Copy, Debug, Default)]
+struct Level {
+    requests: Completed,
+    intervals: u64,
+    /// Intervals in which requests waited for each other.
+    waiting: u64,
+    compared_ms: f64,
+    unloaded_ms: f64,
+}
+
+impl Level {
+    fn plus(self, other: &Self) -> Self {
+        Self {
+            requests: self.requests.followed_by(&other.requests),
+            intervals: self.intervals + other.intervals,
+            waiting: self.waiting + other.waiting,
+            compared_ms: self.compared_ms + other.compared_ms,
+            unloaded_ms: self.unloaded_ms + other.unloaded_ms,
+        }
+    }
+
+    fn queue(&self) -> f64 {
+        self.requests.queue().unwrap_or(0.0)
+    }
+
+    fn iops(&self) -> f64 {
+        self.requests.ios as f64 / self.requests.seconds()
+    }
+
+    fn mib_per_s(&self) -> f64 {
+        self.requests.kib() / 1024.0 / self.requests.seconds()
+    }
+
+    fn finish(&self) -> ConcurrencyLevel {
+        let ms = self.requests.time.ms as f64;
+        let is_known = self.unloaded_ms > 0.0 && self.compared_ms >= HALF * ms;
+        ConcurrencyLevel {
+            queue: self.queue(),
+            intervals: self.intervals,
+            iops: self.iops(),
+            mib_per_s: self.mib_per_s(),
+            await_ms: self.requests.await_ms().unwrap_or(0.0),
+            saturation: is_known.then(|| self.compared_ms / self.unloaded_ms),
+        }
+    }
+}
+
+/// The requests of one direction by the queue that they met.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Levels(BTreeMap<i32, Level>);
+
+impl Levels {
+    /// Takes the requests of an interval with the verdict on it, and the multiple of the unloaded latency that they took.
+    fn observe(&mut self, requests: &Completed, verdict: Option<Verdict>, saturation: Option<f64>) {
+        let Some(queue) = requests.queue().filter(|queue| *queue > 0.0) else {
+            return;
+        };
+        let bin = (queue.max(MIN_QUEUE).log2() * BINS_PER_OCTAVE).round() as i32;
+        let mut now = Level {
+            requests: *requests,
+            intervals: 1,
+            waiting: u64::from(verdict >= Some(Verdict::Queueing)),
+            ..Level::default()
+        };
+        if let Some(saturation) = saturation.filter(|saturation| *saturation > 0.0) {
+            now.compared_ms = requests.time.ms as f64;
+            now.unloaded_ms = now.compared_ms / saturation;
+        }
+        let level = self.0.entry(bin).or_default();
+        *level = level.plus(&now);
+    }
+
+    /// The levels, the lowest first: neighboring queues are one level, up to a power of two.
+    fn merged(&self) -> Vec<Level> {
+        let mut merged: Vec<Level> = Vec::new();
+        let mut first = 0;
+        let mut last = i32::MIN;
+        for (bin, level) in &self.0 {
+            let is_near = last >= bin - 2 && f64::from(bin - first) < BINS_PER_OCTAVE;
+            match merged.last_mut().filter(|_| is_near) {
+                Some(present) => *present = present.plus(level),
+                None => {
+                    merged.push(*level);
+                    first = *bin;
+                }
+            }
+            last = *bin;
+        }
+        merged
+    }
+
+    /// The levels that were held, the lowest first; all if none was.
+    pub(super) fn finish(&self) -> Vec<ConcurrencyLevel> {
+        let mut levels = self.merged();
+        let is_held = |level: &Level| level.intervals >= MIN_LEVEL_INTERVALS;
+        if levels.iter().any(is_held) {
+            levels.retain(is_held);
+        }
+        levels.iter().map(Level::finish).collect()
+    }
+
+    /// The capacity that the levels show; `None` without any.
+    fn capacity(&self) -> Option<CapacityReport> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let levels: Vec<Level> = self
+            .merged()
+            .into_iter()
+            .filter(|level| level.intervals >= MIN_LEVEL_INTERVALS)
+            .collect();
+        let mut capacity = CapacityReport {
+            max_iops: levels.iter().map(Level::iops).reduce(f64::max),
+            max_mib_per_s: levels.iter().map(Level::mib_per_s).reduce(f64::max),
+            ..CapacityReport::default()
+        };
+        let is_loaded = |level: &Level| {
+            level.queue() >= SOMEONE && level.requests.ios as f64 >= FEW * level.intervals as f64
+        };
+        let loaded: Vec<Level> = levels.into_iter().filter(is_loaded).collect();
+        let Some(first) = first_at_maximum(&loaded) else {
+            return Some(capacity);
+        };
+        let at_maximum = &loaded[first..];
+        let waiting: u64 = at_maximum.iter().map(|level| level.waiting).sum();
+        let all: u64 = at_maximum.iter().map(|level| level.intervals).sum();
+        // A rate that stays the same may be the one at which requests arrive.
+        let is_limited = waiting as f64 >= HALF * all as f64;
+        if !is_limited || at_maximum[0].queue() < CAP_QUEUE {
+            capacity.is_offered_rate = true;
+            return Some(capacity);
+        }
+        capacity.is_max_known = true;
+        capacity.knee_low = first.checked_sub(1).map(|below| loaded[below].queue());
+        capacity.knee_high = Some(at_maximum[0].queue());
+        Some(capacity)
+    }
+}
+
+/// The index of the first of the levels about the one of the highest rate that have the same rate, if the queue about doubled
+/// among them, and each end lasted; otherwise `None`.
+fn first_at_maximum(levels: &[Level]) -> Option<usize> {
+    let max = levels.iter().map(Level::iops).reduce(f64::max)?;
+    let is_at_maximum = |level: &&Level| level.iops() >= (1.0 - 2.0 * MAX_RATE_TOLERANCE) * max;
+    let at_maximum: Vec<&Level> = levels.iter().filter(is_at_maximum).collect();
+    let all: u64 = at_maximum.iter().map(|level| level.intervals).sum();
+    let lasts = |level: &&&Level| level.intervals as f64 >= SHARE * all as f64;
+    let shortest = at_maximum.iter().find(lasts)?;
+    let longest = at_maximum.iter().rev().find(lasts)?;
+    if longest.queue() < ABOUT_TWICE * shortest.queue() {
+        return None;
+    }
+    levels
+        .iter()
+        .position(|level| level.queue() >= shortest.queue())
+}
+
+/// The capacity of a device or of one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct CapacityReport {
+    /// The highest rate of a level of concurrency, in requests per second; `None` without a level.
+    pub max_iops: Option<f64>,
+    /// The highest rate of a level in MiB per second.
+    pub max_mib_per_s: Option<f64>,
+    /// The rate stayed the same while the queue grew, but it may be the one at which requests arrived, so the device may do
+    /// more.
+    #[serde(rename = "offered_rate")]
+    pub is_offered_rate: bool,
+    /// A plateau shows the maximum.
+    #[serde(rename = "proven")]
+    pub is_proven: bool,
+    /// The direction whose rate stayed constant; `None` without a plateau.
+    pub capped: Option<IoDirection>,
+    /// `max_iops` is the maximum: the rate stayed the same while the queue at least doubled, and latency with it.
+    #[serde(rename = "max_known")]
+    pub is_max_known: bool,
+    /// The queue of the last level below the maximum, from which more load still brought more; `None` if every level is
+    /// at the maximum or that is not known.
+    pub knee_low: Option<f64>,
+    /// The queue of the first level at the maximum, from which more load brought no more; `None` if the maximum is not
+    /// known.
+    pub knee_high: Option<f64>,
+}
+
+impl CapacityReport {
+    /// Adds plateaus: the highest is the maximum. The knee stays where the levels show the same maximum.
+    fn with_plateaus<'a>(self, plateaus: impl Iterator<Item = &'a Plateau>) -> Self {
+        let plateaus: Vec<&Plateau> = plateaus.collect();
+        let Some(highest) = plateaus.iter().max_by(|a, b| a.iops.total_cmp(&b.iops)) else {
+            return self;
+        };
+        let is_same = self
+            .max_iops
+            .is_some_and(|max| (max / highest.iops - 1.0).abs() <= MAX_RATE_TOLERANCE);
+        let has_knee = is_same && plateaus.len() == 1;
+        Self {
+            max_iops: Some(highest.iops),
+            max_mib_per_s: Some(highest.mib_per_s),
+            is_offered_rate: false,
+            is_proven: true,
+            capped: Some(highest.direction),
+            is_max_known: true,
+            knee_low: self.knee_low.filter(|_| has_knee),
+            knee_high: self.knee_high.filter(|_| has_knee),
+        }
+    }
+}
+
+/// The capacity by direction; that of one direction is measured while there were hardly any requests of the other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct CapacityByDirection {
+    /// Of reads; `None` without intervals of reads alone.
+    pub read: Option<CapacityReport>,
+    /// Of writes; `None` without intervals of writes alone.
+    pub write: Option<CapacityReport>,
+    /// Of both together.
+    #[serde(rename = "all")]
+    pub both: Option<CapacityReport>,
+}
+
+/// The levels of reads alone, of writes alone, and of both together.
+#[derive(Clone, Debug, Default)]
+pub(super) struct DeviceLevels {
+    reads: Levels,
+    writes: Levels,
+    pub(super) both: Levels,
+}
+
+impl DeviceLevels {
+    /// Takes an interval with the verdict on it, and the multiple of the unloaded latency that its requests took.
+    pub(super) fn observe(
+        &mut self,
+        interval: &Interval,
+        verdict: Option<Verdict>,
+        saturation: Option<f64>,
+    ) {
+        let both = interval.reads.beside(&interval.writes);
+        let is_alone = |one: &Completed| one.ios as f64 >= (1.0 - SHARE) * both.ios as f64;
+        if is_alone(&interval.reads) {
+            self.reads.observe(&interval.reads, verdict, saturation);
+        }
+        if is_alone(&interval.writes) {
+            self.writes.observe(&interval.writes, verdict, saturation);
+        }
+        self.both.observe(&both, verdict, saturation);
+    }
+
+    /// The capacity by direction, with the plateaus of the device.
+    pub(super) fn capacity(&self, plateaus: &[Plateau]) -> CapacityByDirection {
+        let with_plateaus = |levels: &Levels, direction: IoDirection| {
+            let own = plateaus
+                .iter()
+                .filter(|plateau| plateau.direction == direction);
+            Some(levels.capacity()?.with_plateaus(own))
+        };
+        CapacityByDirection {
+            read: with_plateaus(&self.reads, IoDirection::Reads),
+            write: with_plateaus(&self.writes, IoDirection::Writes),
+            both: with_plateaus(&self.both, IoDirection::Both),
+        }
+    }
+
+    /// The capacity of both directions together. A cap on a direction with only a part of the requests is none of the device.
+    pub(super) fn capacity_of_all(&self, plateaus: &[Plateau], sum: &Interval) -> CapacityReport {
+        let total = sum.reads.ios as f64 + sum.writes.ios as f64;
+        let is_dominant = |plateau: &&Plateau| match plateau.direction {
+            IoDirection::Reads => sum.reads.ios as f64 >= LESS * total,
+            IoDirection::Writes => sum.writes.ios as f64 >= LESS * total,
+            IoDirection::Both | IoDirection::Flushes => true,
+        };
+        let capacity = self.both.capacity().unwrap_or_default();
+        capacity.with_plateaus(plateaus.iter().filter(is_dominant))
+    }
+}

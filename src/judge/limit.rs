@@ -1,0 +1,342 @@
+//! A limit above the device: while requests wait, the rate is steadier than chance and than the arrivals.
+
+use super::cloud_limits::{CloudLimit, limits_near};
+use super::load::{IoDirection, Load, RateUnit};
+use super::settings::{KnownDevice, StatedCap};
+use super::thresholds::{
+    CAP_QUEUE, CAP_RUN, CAP_STEP, CHANCE, EVEN, MORE, PACE, PAST, QUARTILE, QUEUE, RING, SAMPLES,
+    SATURATED, SHARE, VERY_EVEN,
+};
+
+/// The rates that a limit can hold, in the order in which they are looked at.
+const RATES: [(IoDirection, RateUnit); 6] = [
+    (IoDirection::Both, RateUnit::Requests),
+    (IoDirection::Both, RateUnit::Kib),
+    (IoDirection::Reads, RateUnit::Requests),
+    (IoDirection::Reads, RateUnit::Kib),
+    (IoDirection::Writes, RateUnit::Requests),
+    (IoDirection::Writes, RateUnit::Kib),
+];
+
+/// A limit that a plateau matches.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LimitMatch {
+    /// The cap that the user stated.
+    Stated,
+    /// Limits of cloud volumes; at least one.
+    Cloud(Vec<CloudLimit>),
+}
+
+/// A time in which a rate stayed constant while requests waited.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plateau {
+    pub direction: IoDirection,
+    /// The unit in which it is constant.
+    pub unit: RateUnit,
+    /// Requests per second, the mean.
+    pub iops: f64,
+    /// MiB per second, the mean.
+    pub mib_per_s: f64,
+    /// Relative standard deviation of the rate.
+    pub variation: f64,
+    pub intervals: u64,
+    pub seconds: f64,
+    /// The shortest mean queue on it.
+    pub queue_from: f64,
+    /// The longest mean queue on it.
+    pub queue_to: f64,
+    /// Mean latency in milliseconds at the shortest queue.
+    pub await_from_ms: f64,
+    /// Mean latency in milliseconds at the longest queue.
+    pub await_to_ms: f64,
+    /// The limit that it matches; `None` if it matches none.
+    pub matches_limit: Option<LimitMatch>,
+}
+
+impl Plateau {
+    /// Returns whether its requests are so large that the limit may be on bytes.
+    pub fn has_large_requests(&self) -> bool {
+        const LARGE_KIB: f64 = 64.0;
+        self.mib_per_s * 1024.0 >= LARGE_KIB * self.iops
+    }
+
+    /// Its rate in the unit that is constant.
+    pub fn rate(&self) -> f64 {
+        match self.unit {
+            RateUnit::Requests => self.iops,
+            RateUnit::Kib => self.mib_per_s * 1024.0,
+        }
+    }
+
+    /// Returns the plateau with what an earlier one at the same limit shows of shorter queues.
+    fn since(self, earlier: &Self) -> Self {
+        if !self.is_same(earlier) || earlier.queue_from >= self.queue_from {
+            return self;
+        }
+        Self {
+            queue_from: earlier.queue_from,
+            await_from_ms: earlier.await_from_ms,
+            ..self
+        }
+    }
+
+    /// Returns whether another plateau is at the same limit.
+    pub fn is_same(&self, other: &Self) -> bool {
+        (self.direction, self.unit) == (other.direction, other.unit)
+            && (self.rate() / other.rate() - 1.0).abs() <= CAP_STEP
+    }
+}
+
+/// A step in the memory of the limits of a device.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    load: Load,
+    /// The multiple of the highest unloaded latency that reads and writes took.
+    over: [f64; 2],
+}
+
+impl Step {
+    fn count(&self, direction: IoDirection) -> f64 {
+        let [reads, writes, _] = self.load.kinds;
+        match direction {
+            IoDirection::Reads => reads.count,
+            IoDirection::Writes => writes.count,
+            IoDirection::Both | IoDirection::Flushes => reads.count + writes.count,
+        }
+    }
+
+    fn kib(&self, direction: IoDirection) -> f64 {
+        let [reads, writes, _] = self.load.kinds;
+        match direction {
+            IoDirection::Reads => reads.kib,
+            IoDirection::Writes => writes.kib,
+            IoDirection::Both | IoDirection::Flushes => reads.kib + writes.kib,
+        }
+    }
+
+    /// Requests or KiB per second.
+    fn rate(&self, (direction, unit): (IoDirection, RateUnit)) -> f64 {
+        let amount = match unit {
+            RateUnit::Requests => self.count(direction),
+            RateUnit::Kib => self.kib(direction),
+        };
+        amount / self.load.seconds
+    }
+
+    /// The mean latency of the requests of a direction in milliseconds.
+    fn await_ms(&self, direction: IoDirection) -> f64 {
+        let [reads, writes, _] = self.load.kinds;
+        let ms = match direction {
+            IoDirection::Reads => reads.ms,
+            IoDirection::Writes => writes.ms,
+            IoDirection::Both | IoDirection::Flushes => self.load.ms(),
+        };
+        ms / self.count(direction).max(1.0)
+    }
+
+    fn over(&self, direction: IoDirection) -> f64 {
+        let [reads, writes] = self.over;
+        match direction {
+            IoDirection::Reads => reads,
+            IoDirection::Writes => writes,
+            IoDirection::Both | IoDirection::Flushes => reads.max(writes),
+        }
+    }
+
+    /// All requests that completed.
+    fn completed(&self) -> f64 {
+        self.load.done() + self.load.others
+    }
+
+    fn waits(&self) -> bool {
+        self.load.queue >= CAP_QUEUE
+    }
+}
+
+/// The latest steps of a device, and the limits found so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Limit {
+    device: KnownDevice,
+    stated: StatedCap,
+    /// In the order of time, [`RING`] of them and up to as many older ones, which are dropped all at once.
+    latest: Vec<Step>,
+    /// The limit on each of [`RATES`] that was found; `None` without one.
+    known: [Option<Plateau>; RATES.len()],
+}
+
+impl Limit {
+    pub(super) fn new(device: KnownDevice, stated: Option<StatedCap>) -> Self {
+        Self {
+            device,
+            stated: stated.unwrap_or_default(),
+            ..Self::default()
+        }
+    }
+
+    /// Forgets the latest steps; limits that were found stay.
+    pub(super) fn forget_steps(&mut self) {
+        self.latest.clear();
+    }
+
+    /// Takes a step, in which reads and writes took `over` times the highest unloaded latency. Returns the limit that holds
+    /// the device; `None` if none is seen.
+    pub(super) fn observe(&mut self, load: &Load, over: [f64; 2]) -> Option<Plateau> {
+        if self.latest.len() == 2 * RING {
+            self.latest.drain(..=RING);
+        }
+        let now = Step { load: *load, over };
+        self.latest.push(now);
+        if !now.waits() {
+            return None;
+        }
+        for (at, kind) in RATES.into_iter().enumerate() {
+            let rate = now.rate(kind);
+            if rate <= 0.0 {
+                continue;
+            }
+            if self.is_at_stated(kind, rate) && load.queue >= QUEUE {
+                return Some(self.plateau(kind, &[now]));
+            }
+            if let Some(known) = &self.known[at] {
+                let is_near = (rate / known.rate() - 1.0).abs() <= CAP_STEP;
+                if is_near && now.over(kind.0) >= SATURATED {
+                    return Some(self.plateau(kind, self.run(kind, rate)).since(known));
+                }
+                if rate > PAST * known.rate() {
+                    self.known[at] = None;
+                }
+            }
+            let run = self.run(kind, rate);
+            if run.len() >= CAP_RUN && is_even(run, kind) {
+                let mut plateau = self.plateau(kind, run);
+                if let Some(known) = &self.known[at] {
+                    plateau = plateau.since(known);
+                }
+                self.known[at] = Some(plateau.clone());
+                return Some(plateau);
+            }
+        }
+        None
+    }
+
+    /// The latest steps in a row that are near a rate, and in which requests wait.
+    fn run(&self, kind: (IoDirection, RateUnit), rate: f64) -> &[Step] {
+        let is_off = |step: &Step| !step.waits() || (step.rate(kind) / rate - 1.0).abs() > CAP_STEP;
+        let latest = &self.latest[self.latest.len().saturating_sub(RING)..];
+        let begin = latest.iter().rposition(is_off).map_or(0, |at| at + 1);
+        &latest[begin..]
+    }
+
+    /// Returns whether a rate is at the cap that the user states.
+    fn is_at_stated(&self, (direction, unit): (IoDirection, RateUnit), rate: f64) -> bool {
+        let cap = match unit {
+            RateUnit::Requests => self.stated.iops,
+            RateUnit::Kib => self.stated.mib_per_s.map(|mib| mib * 1024.0),
+        };
+        direction == IoDirection::Both
+            && cap.is_some_and(|cap| (rate / cap - 1.0).abs() <= CAP_STEP)
+    }
+
+    fn plateau(&self, kind: (IoDirection, RateUnit), run: &[Step]) -> Plateau {
+        let (direction, unit) = kind;
+        let seconds: f64 = run.iter().map(|step| step.load.seconds).sum();
+        let iops = run.iter().map(|step| step.count(direction)).sum::<f64>() / seconds;
+        let kib = run.iter().map(|step| step.kib(direction)).sum::<f64>() / seconds;
+        let mean = run.iter().map(|step| step.rate(kind)).sum::<f64>() / run.len() as f64;
+        let squares: f64 = run
+            .iter()
+            .map(|step| (step.rate(kind) / mean - 1.0).powi(2))
+            .sum();
+        let by_queue = |a: &&Step, b: &&Step| a.load.queue.total_cmp(&b.load.queue);
+        let shortest = run.iter().min_by(by_queue);
+        let longest = run.iter().max_by(by_queue);
+        let mib_per_s = kib / 1024.0;
+        let cloud = limits_near(&self.device, unit, iops, mib_per_s);
+        let matches_limit = if self.is_at_stated(kind, mean) {
+            Some(LimitMatch::Stated)
+        } else {
+            (!cloud.is_empty()).then_some(LimitMatch::Cloud(cloud))
+        };
+        Plateau {
+            direction: only_direction(run).unwrap_or(direction),
+            unit,
+            iops,
+            mib_per_s,
+            variation: (squares / run.len() as f64).sqrt(),
+            intervals: run.len() as u64,
+            seconds,
+            queue_from: shortest.map_or(0.0, |step| step.load.queue),
+            queue_to: longest.map_or(0.0, |step| step.load.queue),
+            await_from_ms: shortest.map_or(0.0, |step| step.await_ms(direction)),
+            await_to_ms: longest.map_or(0.0, |step| step.await_ms(direction)),
+            matches_limit,
+        }
+    }
+}
+
+/// The direction of practically all requests of a run; `None` if there are reads and writes.
+fn only_direction(run: &[Step]) -> Option<IoDirection> {
+    const MOST: f64 = 0.99;
+    let count = |direction| run.iter().map(|step| step.count(direction)).sum::<f64>();
+    let is_only = |direction: &IoDirection| count(*direction) >= MOST * count(IoDirection::Both);
+    [IoDirection::Reads, IoDirection::Writes]
+        .into_iter()
+        .find(is_only)
+}
+
+/// Returns whether the rate of a run is steadier than chance, while the queue grew or requests took far longer, and steadier
+/// than the arrivals.
+fn is_even(run: &[Step], kind: (IoDirection, RateUnit)) -> bool {
+    let (direction, _) = kind;
+    let requests: f64 = run.iter().map(|step| step.count(direction)).sum();
+    if requests < (SAMPLES * run.len()) as f64 {
+        return false;
+    }
+    let steps = quartile_of_steps(run, kind) / (CHANCE / (requests / run.len() as f64).sqrt());
+    if is_paced(run) {
+        return false;
+    }
+    let done: f64 = run.iter().map(|step| step.load.done()).sum();
+    let mut queues: Vec<f64> = run.iter().map(|step| step.load.queue).collect();
+    queues.sort_by(f64::total_cmp);
+    let has_grown =
+        queues[queues.len() - 2] >= MORE * queues[1] && requests >= (1.0 - SHARE) * done;
+    if has_grown && steps < EVEN {
+        return true;
+    }
+    // Without requests in flight, nothing shows whether the arrivals are as even.
+    let is_counted = run.iter().all(|step| step.load.in_flight.is_some());
+    let waiting = run
+        .iter()
+        .filter(|step| step.over(direction) >= MORE)
+        .count();
+    is_counted && steps < VERY_EVEN && 2 * waiting > run.len()
+}
+
+/// The upper quartile of the steps between successive rates, relative to their mean.
+fn quartile_of_steps(run: &[Step], kind: (IoDirection, RateUnit)) -> f64 {
+    let rates: Vec<f64> = run.iter().map(|step| step.rate(kind)).collect();
+    let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+    let mut steps: Vec<f64> = rates
+        .windows(2)
+        .map(|pair| (pair[0] - pair[1]).abs() / mean)
+        .collect();
+    steps.sort_by(f64::total_cmp);
+    steps[(QUARTILE * steps.len() as f64) as usize]
+}
+
+/// Returns whether requests arrive more evenly than they complete: that is the pace of a client.
+fn is_paced(run: &[Step]) -> bool {
+    let seconds: f64 = run.iter().map(|step| step.load.seconds).sum();
+    let pace = run.iter().map(Step::completed).sum::<f64>() / seconds;
+    let (mut of_completions, mut of_arrivals) = (0.0, 0.0);
+    for step in run {
+        let Some([begin, end]) = step.load.in_flight else {
+            return false;
+        };
+        let beyond = step.completed() - pace * step.load.seconds;
+        of_completions += beyond.powi(2);
+        of_arrivals += (beyond + end - begin).powi(2);
+    }
+    of_arrivals < PACE * of_completions
+}

@@ -1,0 +1,171 @@
+//! The load of a device in a step: the part of an interval that the judge looks at.
+
+use serde::{Serialize, Serializer};
+
+use crate::metrics::{Completed, Interval};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IoDirection {
+    Reads,
+    Writes,
+    /// Reads and writes together, as cloud limits count them.
+    Both,
+    /// Flushes of the device's write cache. They have no size and no cap.
+    Flushes,
+}
+
+impl IoDirection {
+    /// Its name in JSON: `read`, `write`, `all`, `flush`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Reads => "read",
+            Self::Writes => "write",
+            Self::Both => "all",
+            Self::Flushes => "flush",
+        }
+    }
+
+    /// The plural noun for such requests: `reads`, `writes`, `requests`, `flushes`.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Self::Reads => "reads",
+            Self::Writes => "writes",
+            Self::Both => "requests",
+            Self::Flushes => "flushes",
+        }
+    }
+}
+
+impl Serialize for IoDirection {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+/// The unit that a rate counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum RateUnit {
+    #[serde(rename = "requests")]
+    Requests,
+    #[serde(rename = "bytes")]
+    Kib,
+}
+
+/// The requests of one kind that completed in a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Requests {
+    pub(super) count: f64,
+    pub(super) kib: f64,
+    /// The milliseconds that they took together.
+    pub(super) ms: f64,
+}
+
+impl Requests {
+    fn of(completed: &Completed) -> Self {
+        Self {
+            count: completed.ios as f64,
+            kib: completed.kib(),
+            ms: completed.time.ms as f64,
+        }
+    }
+}
+
+/// The load of a device in a step. The queue follows from Little's law: the time of requests over time. Utilization is wrong
+/// on many kernels and in many logs; it only tells a burst within the step from a slow device.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Load {
+    pub(super) seconds: f64,
+    /// Reads, writes and flushes. A source that does not split reads and writes has all of them among the reads.
+    pub(super) kinds: [Requests; 3],
+    /// True if the first kind is reads and writes together.
+    pub(super) is_unsplit: bool,
+    /// Discards and flushes, which complete, and are in flight, too, and their milliseconds.
+    pub(super) others: f64,
+    pub(super) others_ms: f64,
+    /// The requests in flight at the beginning and at the end; `None` if the source does not count them.
+    pub(super) in_flight: Option<[f64; 2]>,
+    /// The fraction of the time with a request in flight, as the kernel counts it; 0 if it does not.
+    pub(super) busy: f64,
+    /// The mean number of reads and writes that wait or are served.
+    pub(super) queue: f64,
+    /// False if requests completed whose time is not counted.
+    pub(super) has_times: bool,
+}
+
+impl Load {
+    pub(super) fn of(interval: &Interval) -> Self {
+        let seconds = interval.seconds();
+        let (mut reads, writes) = (
+            Requests::of(&interval.reads),
+            Requests::of(&interval.writes),
+        );
+        let flushes = Requests {
+            kib: 0.0,
+            ..Requests::of(&interval.flushes)
+        };
+        let is_timed = interval.reads.time.ns > 0;
+        let is_unsplit = !is_timed && interval.other_ios > 0;
+        if is_unsplit {
+            reads = Requests {
+                count: interval.other_ios as f64,
+                kib: reads.kib + writes.kib,
+                ms: interval.weighted.ms as f64,
+            };
+        }
+        let ms = if is_timed {
+            reads.ms + writes.ms
+        } else {
+            interval.weighted.ms as f64
+        };
+        let in_flight = interval.in_flight_before.zip(interval.in_flight);
+        Self {
+            seconds,
+            kinds: [reads, writes, flushes],
+            is_unsplit,
+            others: (interval.discards.ios + interval.flushes.ios) as f64,
+            others_ms: (interval.discards.time.ms + interval.flushes.time.ms) as f64,
+            in_flight: in_flight.map(|(begin, end)| [begin as f64, end as f64]),
+            busy: interval
+                .util_pct()
+                .map_or(0.0, |util| util / 100.0)
+                .min(1.0),
+            queue: ms / 1000.0 / seconds,
+            has_times: is_timed || interval.weighted.ns > 0 || interval.completed() == 0,
+        }
+    }
+
+    /// Reads and writes that completed.
+    pub(super) fn done(&self) -> f64 {
+        self.kinds[0].count + self.kinds[1].count
+    }
+
+    /// Reads and writes per second.
+    pub(super) fn rate(&self) -> f64 {
+        self.done() / self.seconds
+    }
+
+    /// KiB read and written per second.
+    pub(super) fn kib_rate(&self) -> f64 {
+        (self.kinds[0].kib + self.kinds[1].kib) / self.seconds
+    }
+
+    /// The milliseconds of reads and writes together.
+    pub(super) fn ms(&self) -> f64 {
+        self.queue * self.seconds * 1000.0
+    }
+
+    /// The mean number of requests of a kind that wait or are served.
+    pub(super) fn queue_of(&self, kind: usize) -> f64 {
+        self.kinds[kind].ms / 1000.0 / self.seconds
+    }
+
+    /// The kind of requests at an index of [`Load::kinds`].
+    pub(super) fn direction(&self, kind: usize) -> IoDirection {
+        match kind {
+            0 if self.is_unsplit => IoDirection::Both,
+            0 => IoDirection::Reads,
+            1 => IoDirection::Writes,
+            _ => IoDirection::Flushes,
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! The judge: what the numbers of devices mean.
+//!
+//! Pure: no files, no clock, no text. A step of all devices goes in, and one judgement for each device comes out
+//! ([`HostJudge`]); nothing changes a verdict afterwards. All that is known of the unloaded latency of a kind of requests is a
+//! range, at most `hi` and at least `lo`, and the verdict on a step is a function of the step and that range. Where nothing can
+//! be said of requests that wait, the verdict is `busy`, never silence. Hindsight is the same judge, run again with what it
+//! had learned. Memory is bounded, however long either runs.
+//!
+//! | file | contents |
+//! | --- | --- |
+//! | `thresholds` | every number of the judge, with its unit and reason |
+//! | `verdict` | verdicts, and evidence as data; `report` turns it into sentences |
+//! | `load` | the part of an interval that is looked at |
+//! | `range`, `best` | what is known of the unloaded latency |
+//! | `limit`, `cloud_limits`, `shared_limit` | rates that are held by a limit |
+//! | `hung` | requests that hang while others complete |
+//! | `device` | the judge of one device |
+//! | `peers`, `layers` | disks beside each other, devices above each other |
+//! | `host_judge` | the judge of all devices |
+//! | `summary` | the word for a longer time |
+//! | `report` | the report on a device over a capture, from `direction`, `histogram`, `levels` and `blocks` |
+//! | `compare` | two reports of a device |
+//! | `host_report`, `not_the_disk`, `queue_by_layer` | the host, and where requests wait in a stack |
+//! | `settings`, `saved_baselines` | what is known of a device before |
+
+mod best;
+mod blocks;
+mod cloud_limits;
+mod compare;
+mod device;
+mod direction;
+mod events;
+mod histogram;
+mod host_judge;
+mod host_report;
+mod hung;
+mod layers;
+mod levels;
+mod limit;
+mod load;
+mod not_the_disk;
+mod peers;
+mod queue_by_layer;
+mod range;
+mod report;
+mod saved_baselines;
+mod settings;
+mod shared_limit;
+mod summary;
+mod thresholds;
+mod verdict;
+
+pub use blocks::RequestClass;
+pub use cloud_limits::{CloudLimit, CloudVolume};
+pub use compare::{BlockMeans, Difference, Outcome, Quantity, compare};
+pub use direction::{BusyMean, DirectionReport, Pattern};
+pub use events::{EventRule, JudgedTime, Turn, word_of_event};
+pub use histogram::{Distribution, Histogram};
+pub use host_judge::{DeviceStep, Held, HostJudge, Knowledge, Step};
+pub use host_report::{
+    HostReport, LOW_AVAILABLE_CPU_PCT, LOW_IO_PRESSURE_PCT, MIN_NOTICED_PCT, NfsWait, Range,
+    hidden_io_wait_pct, high_memory_pressure_pct,
+};
+pub use layers::HeldBetween;
+pub use levels::{CapacityReport, ConcurrencyLevel, MAX_RATE_TOLERANCE};
+pub use limit::{LimitMatch, Plateau};
+pub use load::{IoDirection, RateUnit};
+pub use not_the_disk::not_the_disk;
+pub use peers::SlowBesidePeers;
+pub use queue_by_layer::{Layer, LayerLink, QueueByLayer, WaitLocation, queue_by_layer};
+pub use report::{
+    DeviceAnalysis, DeviceReport, ExceededCap, Excluded, MIN_UTIL_INTERVAL_S, Observation,
+    OtherCause, PlateauInRun, WorstMoment,
+};
+pub use saved_baselines::{DeviceBaseline, DeviceMatching, SavedBaselines, UnloadedLatency};
+pub use settings::{BaselineSource, KnownDevice, Settings, StatedCap};
+pub use shared_limit::SharedLimit;
+pub use summary::VerdictTimes;
+pub use verdict::{Assessment, Doubt, Evidence, HealthEvidence, Latency, Verdict};

@@ -1,0 +1,208 @@
+//! Each disk beside its peers: disks that should be alike, with a like load on the same host at the same time. One that takes
+//! longer than they do is slow, even if it always was.
+
+use std::collections::BTreeMap;
+
+use super::load::{IoDirection, Load};
+use super::range::upper_median;
+use super::thresholds::{FEW, HOLD, LESS, MORE, PEER_STEP_S, PEER_SUM, QUEUE, RANK};
+use crate::topology::{Kind, Topology};
+
+/// A device is slower than its peers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SlowBesidePeers {
+    pub direction: IoDirection,
+    /// Its latency as a multiple of the median of its peers.
+    pub times: f64,
+    pub peers: usize,
+    /// Seconds for which this has lasted.
+    pub lasted_s: f64,
+}
+
+/// Returns the groups of disks that should be alike, by their indices: whole disks of one array or, outside of arrays, of one
+/// model, size and class; where nothing but names is known, of one kind of name. Never partitions, stacked devices or paths.
+pub(super) fn peer_groups(names: &[&str], topology: &Topology) -> Vec<Vec<usize>> {
+    let mut index_of: BTreeMap<&str, usize> = BTreeMap::new();
+    for (index, name) in names.iter().enumerate() {
+        index_of.insert(name, index);
+    }
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    let mut is_grouped = vec![false; names.len()];
+    let is_array = |kind| matches!(kind, Kind::Md | Kind::Dm | Kind::Lvm | Kind::Virtual);
+    for array in topology.nodes().iter().filter(|node| is_array(node.kind)) {
+        let mut by_model: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+        for member in &array.backing_devices {
+            let disk = topology.disk_of(member).unwrap_or(member);
+            let node = topology.node(disk).filter(|node| node.kind == Kind::Disk);
+            if let (Some(node), Some(index)) = (node, index_of.get(disk)) {
+                let members = by_model.entry((&node.model, node.rotational)).or_default();
+                if !members.contains(index) {
+                    members.push(*index);
+                }
+            }
+        }
+        groups.extend(by_model.into_values());
+    }
+    let mut by_kind: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+    for (name, index) in &index_of {
+        let is_path = topology
+            .holders(name)
+            .any(|holder| holder.kind == Kind::Multipath);
+        let node = topology.node(name).filter(|node| node.kind == Kind::Disk);
+        if let (Some(node), Some(prefix), false) = (node, name_prefix(name), is_path) {
+            let kind = (&node.model, node.size_bytes, node.rotational, prefix);
+            by_kind.entry(kind).or_default().push(*index);
+        }
+    }
+    groups.extend(by_kind.into_values());
+    // A disk is in one group at most, the first.
+    for group in &mut groups {
+        group.retain(|index| !is_grouped[*index]);
+        if group.len() > RANK {
+            group.iter().for_each(|index| is_grouped[*index] = true);
+        }
+    }
+    groups.retain(|group| group.len() > RANK);
+    groups
+}
+
+/// The part of a disk's name that disks of one kind share; `None` for names that do not show the kind.
+fn name_prefix(name: &str) -> Option<&'static str> {
+    ["nvme", "mmcblk", "xvd", "sd", "vd", "hd", "dasd"]
+        .into_iter()
+        .find(|prefix| name.starts_with(prefix))
+}
+
+/// A disk beside its peers over time, for reads or for writes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Standing {
+    /// A running sum (CUSUM) of ln(ratio), less half of ln 1.5: it grows while the disk is clearly slower.
+    sum: f64,
+    /// The ratio to the median, smoothed; 0 before the first comparison.
+    ratio: f64,
+    is_slow: bool,
+    lasted_s: f64,
+}
+
+/// What the reads or the writes of a disk show in a step.
+#[derive(Clone, Copy, Debug)]
+struct Shown {
+    ms: f64,
+    rate: f64,
+    kib: f64,
+}
+
+impl Shown {
+    /// `None` if too few completed.
+    fn of(load: &Load, kind: usize) -> Option<Self> {
+        let requests = load.kinds[kind];
+        (requests.count >= FEW && requests.ms > 0.0).then(|| Self {
+            ms: requests.ms / requests.count,
+            rate: requests.count / load.seconds,
+            kib: requests.kib / requests.count,
+        })
+    }
+
+    fn is_like(&self, other: &Self) -> bool {
+        let is_within = |a: f64, b: f64, times: f64| a / times <= b && b <= times * a;
+        is_within(self.rate, other.rate, QUEUE) && is_within(self.kib, other.kib, MORE)
+    }
+}
+
+/// The reads and the writes of a disk in a step.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PeerLoad {
+    seconds: f64,
+    shown: [Option<Shown>; 2],
+}
+
+impl PeerLoad {
+    pub(super) fn of(load: &Load) -> Self {
+        Self {
+            seconds: load.seconds,
+            shown: [Shown::of(load, 0), Shown::of(load, 1)],
+        }
+    }
+}
+
+/// The standing of reads and of writes of a disk.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct PeerHistory {
+    standing: [Standing; 2],
+}
+
+impl PeerHistory {
+    /// The latency of reads and of writes as multiples of the median of the peers; `None` if it was never compared.
+    pub(super) fn usual(&self) -> [Option<f64>; 2] {
+        self.standing
+            .map(|standing| (standing.ratio > 0.0).then_some(standing.ratio))
+    }
+
+    /// Compares the disk at an index of a group with the others in a step; a disk without data is `None`. Returns how much slower
+    /// it is; `None` if it is not, or if no three peers had a like load.
+    pub(super) fn compare(
+        &mut self,
+        at: usize,
+        group: &[Option<PeerLoad>],
+    ) -> Option<SlowBesidePeers> {
+        let own = group[at]?;
+        let mut found = None;
+        for (kind, standing) in self.standing.iter_mut().enumerate() {
+            let Some(now) = own.shown[kind] else {
+                continue;
+            };
+            let mut like = Vec::new();
+            for (index, other) in group.iter().enumerate() {
+                if let Some(other) = other.and_then(|other| other.shown[kind])
+                    && index != at
+                    && now.is_like(&other)
+                {
+                    like.push(other.ms);
+                }
+            }
+            if like.len() < RANK {
+                continue;
+            }
+            let ratio = now.ms / upper_median(like.iter().copied());
+            if standing.observe(ratio, own.seconds) {
+                let directions = [IoDirection::Reads, IoDirection::Writes];
+                found = Some(SlowBesidePeers {
+                    direction: directions[kind],
+                    times: standing.ratio,
+                    peers: like.len(),
+                    lasted_s: standing.lasted_s,
+                });
+            }
+        }
+        found
+    }
+}
+
+impl Standing {
+    /// Takes the ratio to the median of the peers in a step. Returns whether the disk is slow.
+    fn observe(&mut self, ratio: f64, seconds: f64) -> bool {
+        /// Of the newest ratio in the smoothed one.
+        const WEIGHT: f64 = 0.1;
+        let excess = (ratio / MORE.sqrt()).ln();
+        let weight = (seconds / PEER_STEP_S).min(1.0);
+        self.sum = (self.sum + weight * excess).clamp(0.0, 1.1 * PEER_SUM);
+        self.ratio = if self.ratio > 0.0 {
+            self.ratio.powf(1.0 - WEIGHT) * ratio.powf(WEIGHT)
+        } else {
+            ratio
+        };
+        let was_slow = self.is_slow;
+        let (hold, least) = if was_slow {
+            (HOLD, -(1.0 - LESS))
+        } else {
+            (1.0, 0.0)
+        };
+        self.is_slow = self.sum >= hold * PEER_SUM && excess > least;
+        self.lasted_s = if self.is_slow {
+            self.lasted_s + seconds
+        } else {
+            0.0
+        };
+        self.is_slow
+    }
+}

@@ -1,0 +1,375 @@
+//! What is known of the unloaded latency of one kind of requests: a range, by size.
+//!
+//! At most `hi`: the slowest unloaded device of the class, the lowest latency seen of requests as large or larger, twice the
+//! mean since boot, a baseline that was given or saved. At least `lo`, "they take that long even if nobody waits": two loads
+//! on a line (chord), the natural scatter of one load (regression), a baseline.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::best::{Best, End, Seen};
+use super::load::Load;
+use super::settings::{BaselineSource, Settings};
+use super::thresholds::{
+    AUTO, BOOT, BOOT_REQUESTS, CHORD, ClassLimits, ELASTIC, GIVEN, LARGER, LESS, MORE, OWN, QUEUE,
+    REACH, RING, SAMPLES, SAVED_INTERVALS, SIGMA, SPARE,
+};
+use crate::baselines::UnloadedLatency;
+use crate::topology::DeviceClass;
+
+/// The power of two of a size in KiB.
+pub(super) fn size_class(kib: f64) -> i32 {
+    kib.max(0.5).log2().round_ties_even() as i32
+}
+
+/// The power of four of a rate per second.
+fn rate_class(rate: f64) -> i32 {
+    rate.max(1e-3).log(4.0).floor() as i32
+}
+
+/// The range of the unloaded latency of requests of one size, at one rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Bounds {
+    pub(super) lo: f64,
+    /// Infinite if nothing is known.
+    pub(super) hi: f64,
+    /// The same without the mean since boot, which is of other content and proves no more than saturation.
+    pub(super) sure: f64,
+    /// Where `hi` is known from; `None` if it is infinite.
+    pub(super) source: Option<BaselineSource>,
+    /// The seconds of the run at which `hi` was seen; `None` if it is known from elsewhere.
+    pub(super) seen_s: Option<f64>,
+}
+
+/// The mean of a kind of requests since boot.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SinceBoot {
+    kib: f64,
+    ms: f64,
+}
+
+impl SinceBoot {
+    /// `None` if there were too few requests.
+    pub(super) fn of(requests: f64, kib: f64, ms: f64) -> Option<Self> {
+        (requests > BOOT_REQUESTS && ms > 0.0).then(|| Self {
+            kib: kib / requests,
+            ms: ms / requests,
+        })
+    }
+}
+
+/// A step in the memory of a range.
+#[derive(Clone, Copy, Debug)]
+struct Point {
+    class: i32,
+    ms: f64,
+    rate: f64,
+    queue: f64,
+    requests: f64,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Range {
+    class: Option<DeviceClass>,
+    given: Vec<UnloadedLatency>,
+    given_source: BaselineSource,
+    boot: Option<SinceBoot>,
+    /// The lowest latencies, by size class.
+    low: BTreeMap<i32, Best>,
+    /// The steps with fewer than two requests at a time, by size class.
+    quiet: BTreeMap<i32, u32>,
+    /// The highest proofs of an unloaded latency, by size class and rate class.
+    proof: BTreeMap<(i32, i32), Best>,
+    /// The highest rates of the device, by size class.
+    top: BTreeMap<i32, Best>,
+    /// The latest steps, [`RING`] at most.
+    points: VecDeque<Point>,
+}
+
+impl Range {
+    pub(super) fn new(
+        settings: &Settings,
+        given: &[UnloadedLatency],
+        boot: Option<SinceBoot>,
+    ) -> Self {
+        Self {
+            class: settings.device.class,
+            given: given.to_vec(),
+            given_source: settings.baseline_source,
+            boot,
+            ..Self::default()
+        }
+    }
+
+    /// The range for requests of `kib` KiB, of which `queue` are in flight at a time, at `rate` requests of the device per
+    /// second.
+    pub(super) fn bounds(&self, kib: f64, rate: f64, queue: f64) -> Bounds {
+        let size = size_class(kib);
+        let mut bounds = Bounds {
+            lo: 0.0,
+            hi: f64::INFINITY,
+            sure: f64::INFINITY,
+            source: None,
+            seen_s: None,
+        };
+        // No disk at all is slower unloaded than a slow hard disk; but a few requests may have met one that slept.
+        if self.class.is_some() || queue >= QUEUE {
+            bounds.hi = ClassLimits::of(self.class).max_ms(kib);
+            bounds.source = Some(BaselineSource::Class(self.class));
+        }
+        for (_, best) in self.low.range(size..=size + LARGER) {
+            if let Some(seen) = best.seen()
+                && seen.value < bounds.hi
+            {
+                bounds.hi = seen.value;
+                bounds.source = Some(BaselineSource::Lowest);
+                bounds.seen_s = Some(seen.at_s);
+            }
+        }
+        for ((class, at_rate), best) in &self.proof {
+            if *class <= size
+                && *at_rate >= rate_class(rate) - REACH
+                && let Some(proven) = best.value()
+            {
+                bounds.lo = bounds.lo.max(proven);
+            }
+        }
+        if let Some(given) = self.given_for(size) {
+            if GIVEN[1] * given.await_ms < bounds.hi {
+                bounds.hi = GIVEN[1] * given.await_ms;
+                bounds.source = Some(self.given_source);
+                bounds.seen_s = None;
+            }
+            // Smaller requests may be faster.
+            let is_same_size = given.size_kib.is_none_or(|kib| size_class(kib) == size);
+            if is_same_size && !given.is_upper_bound {
+                bounds.lo = bounds.lo.max(GIVEN[0] * given.await_ms);
+            }
+        }
+        if bounds.source == Some(BaselineSource::Lowest) && bounds.hi < MORE * bounds.lo {
+            bounds.source = Some(BaselineSource::Learned);
+        }
+        bounds.sure = bounds.hi;
+        if let Some(boot) = self.boot
+            && boot.kib >= LESS * kib
+            && BOOT * boot.ms < bounds.hi
+        {
+            bounds.hi = BOOT * boot.ms;
+            bounds.source = Some(BaselineSource::SinceBoot);
+            bounds.seen_s = None;
+        }
+        bounds
+    }
+
+    /// The given baseline for a size class: that of the same size or of the next larger one, or one for any size.
+    fn given_for(&self, size: i32) -> Option<&UnloadedLatency> {
+        let distance =
+            |given: &&UnloadedLatency| given.size_kib.map_or(0, |kib| size_class(kib) - size);
+        self.given
+            .iter()
+            .filter(|given| (0..=LARGER).contains(&distance(given)))
+            .min_by_key(distance)
+    }
+
+    /// The lowest flush latency seen, in milliseconds; infinite if none is known. Flushes have no size.
+    pub(super) fn lowest_flush(&self) -> Option<Seen> {
+        let given = self.given_for(0).map(|given| Seen {
+            value: GIVEN[1] * given.await_ms,
+            at_s: 0.0,
+        });
+        let seen = self.low.get(&0).and_then(Best::seen);
+        match (given, seen) {
+            (Some(given), Some(seen)) if given.value < seen.value => Some(given),
+            (given, seen) => seen.or(given),
+        }
+    }
+
+    /// Takes the mean latency of requests of a size class as seen.
+    pub(super) fn learn_lowest(&mut self, size: i32, ms: f64, requests: f64, at_s: f64) {
+        self.low
+            .entry(size)
+            .or_insert_with(|| Best::new(End::Low))
+            .add(ms * (1.0 + 1.0 / requests.sqrt()), at_s);
+    }
+
+    /// Takes a step with this mean latency of requests of a size class. `is_steady` if the queue was about that of the step
+    /// before, so that it is no edge of a burst.
+    pub(super) fn learn(
+        &mut self,
+        size: i32,
+        ms: f64,
+        requests: f64,
+        load: &Load,
+        is_steady: bool,
+        at_s: f64,
+    ) {
+        self.learn_lowest(size, ms, requests, at_s);
+        if load.queue < QUEUE {
+            *self.quiet.entry(size).or_default() += 1;
+        }
+        self.top
+            .entry(size)
+            .or_insert_with(|| Best::new(End::High))
+            .add(load.rate(), at_s);
+        if !is_steady {
+            return;
+        }
+        let point = Point {
+            class: size,
+            ms,
+            rate: load.rate(),
+            queue: load.queue,
+            requests,
+        };
+        self.prove_by_chords(&point, at_s);
+        if self.points.len() == RING {
+            self.points.pop_front();
+        }
+        self.points.push_back(point);
+        self.prove_by_regression(size, load.rate(), at_s);
+    }
+
+    fn prove(&mut self, size: i32, rate: f64, ms: f64, at_s: f64) {
+        self.proof
+            .entry((size, rate_class(rate)))
+            .or_insert_with(|| Best::new(End::High))
+            .add(ms, at_s);
+    }
+
+    /// Latency is convex in the rate: the line through two loads meets rate 0 below the unloaded latency.
+    fn prove_by_chords(&mut self, point: &Point, at_s: f64) {
+        let mut proofs = Vec::new();
+        for other in self
+            .points
+            .iter()
+            .filter(|other| other.class == point.class)
+        {
+            let (lower, higher) = if other.rate < point.rate {
+                (other, point)
+            } else {
+                (point, other)
+            };
+            let grew = MORE * lower.rate <= higher.rate && MORE * lower.queue <= higher.queue;
+            if !grew || higher.ms < LESS * lower.ms {
+                continue;
+            }
+            let slope = (higher.ms - lower.ms).max(0.0) / (higher.rate - lower.rate);
+            let unloaded = lower.ms - lower.rate * slope;
+            if unloaded > CHORD * lower.ms {
+                let fewest = point.requests.min(other.requests);
+                proofs.push((lower.rate, unloaded * (1.0 - 1.0 / fewest.sqrt())));
+            }
+        }
+        for (rate, ms) in proofs {
+            self.prove(point.class, rate, ms, at_s);
+        }
+    }
+
+    /// The same from natural scatter: latency that does not follow the rate is the device's own.
+    fn prove_by_regression(&mut self, size: i32, rate: f64, at_s: f64) {
+        let is_near =
+            |one: &&Point| one.class == size && rate / 4.0 <= one.rate && one.rate <= 4.0 * rate;
+        let (mut count, mut mean_rate, mut mean_ms) = (0.0, 0.0, 0.0);
+        for one in self.points.iter().filter(is_near) {
+            count += 1.0;
+            mean_rate += one.rate;
+            mean_ms += one.ms;
+        }
+        if count < SAMPLES as f64 {
+            return;
+        }
+        mean_rate /= count;
+        mean_ms /= count;
+        let (mut spread, mut products) = (0.0, 0.0);
+        for one in self.points.iter().filter(is_near) {
+            spread += (one.rate - mean_rate).powi(2);
+            products += (one.rate - mean_rate) * (one.ms - mean_ms);
+        }
+        if spread <= 0.0 {
+            return;
+        }
+        let slope = products / spread;
+        let (mut squares, mut in_turn, mut before) = (0.0, 0.0, 0.0);
+        for one in self.points.iter().filter(is_near) {
+            let left = one.ms - mean_ms - slope * (one.rate - mean_rate);
+            squares += left * left;
+            in_turn += before * left;
+            before = left;
+        }
+        let variance = squares / (count - 2.0);
+        let autocorrelation = in_turn / (variance * count).max(1e-30);
+        let elasticity = slope * mean_rate / mean_ms;
+        let error = SIGMA * (variance / spread).sqrt() * mean_rate / mean_ms;
+        let is_elastic = elasticity.abs() + error >= ELASTIC;
+        if is_elastic || autocorrelation >= AUTO + 1.0 / count.sqrt() {
+            return;
+        }
+        let requests = upper_median(self.points.iter().filter(is_near).map(|one| one.requests));
+        let scatter = (spread / count).sqrt() / mean_rate * requests.sqrt();
+        if scatter >= OWN {
+            self.prove(size, mean_rate, mean_ms * (1.0 - elasticity.max(0.0)), at_s);
+        }
+    }
+
+    /// Returns whether the device has room: if a third of the latency were waiting, the highest rate seen would mean so many
+    /// servers that at the present rate nobody waited (Sakasegawa's form of Erlang's formula, 1977). Only where the latency
+    /// is near the lowest seen.
+    pub(super) fn has_room(&self, size: i32, ms: f64, rate: f64) -> bool {
+        let most = self
+            .top
+            .range(size..)
+            .filter_map(|(_, best)| best.value())
+            .fold(0.0, f64::max);
+        if rate > LESS * most {
+            return false;
+        }
+        let used = rate / most;
+        let servers = (most * ms / MORE / 1000.0).max(1.0);
+        let exponent = (2.0 * (servers + 1.0)).sqrt() - 1.0;
+        SPARE * used.powf(exponent) / servers / (1.0 - used) < MORE - 1.0
+    }
+
+    /// Forgets the latest steps; what was learned stays.
+    pub(super) fn forget_steps(&mut self) {
+        self.points.clear();
+    }
+
+    /// The lowest latencies by size that are worth saving: those of a minute of quiet steps or, for sizes without, what was given.
+    pub(super) fn saved(&self) -> Vec<UnloadedLatency> {
+        let mut saved = Vec::new();
+        for (class, best) in &self.low {
+            let quiet = self.quiet.get(class).copied().unwrap_or_default();
+            if let Some(await_ms) = best.value()
+                && quiet >= SAVED_INTERVALS
+            {
+                saved.push(UnloadedLatency {
+                    size_kib: Some(f64::from(*class).exp2()),
+                    await_ms,
+                    queue: None,
+                    is_upper_bound: false,
+                });
+            }
+        }
+        for given in &self.given {
+            if saved.iter().all(|one| one.size_kib != given.size_kib) {
+                saved.push(*given);
+            }
+        }
+        saved
+    }
+
+    /// The unloaded latency in milliseconds of requests of this size, at most; `None` if it is not known.
+    pub(super) fn unloaded_ms(&self, kib: f64) -> Option<f64> {
+        let hi = self.bounds(kib, 0.0, 0.0).hi;
+        hi.is_finite().then_some(hi)
+    }
+}
+
+/// The median, or the higher of the two values in the middle; 0 without values.
+pub(super) fn upper_median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    if values.is_empty() {
+        return 0.0;
+    }
+    let middle = values.len() / 2;
+    *values.select_nth_unstable_by(middle, f64::total_cmp).1
+}

@@ -1,0 +1,474 @@
+//! The report on one device: intervals with their judgements in, statistics, levels, capacity and the verdict on the whole
+//! time out. Memory is bounded.
+
+use serde::Serialize;
+
+use super::blocks::{Block, BlockHistory};
+use super::direction::{DirectionReport, DirectionSummary};
+use super::histogram::{Distribution, Histogram};
+use super::host_report::{HostReport, LOW_IO_PRESSURE_PCT};
+use super::levels::{CapacityByDirection, CapacityReport, ConcurrencyLevel, DeviceLevels};
+use super::limit::Plateau;
+use super::load::{IoDirection, RateUnit};
+use super::settings::StatedCap;
+use super::summary::VerdictTimes;
+use super::thresholds::{MORE, PAST, QUEUE, SOMEONE};
+use super::verdict::{Assessment, Evidence, Verdict};
+use crate::baselines::DeviceBaseline;
+use crate::metrics::{DataFlag, Interval};
+
+/// Seconds below which an interval's util is noise: the kernel counts it in ticks of 1 to 10 ms.
+pub const MIN_UTIL_INTERVAL_S: f64 = 0.1;
+/// The most plateaus of a device that are kept.
+const MAX_PLATEAUS: usize = 16;
+
+/// One interval of a device.
+#[derive(Clone, Copy, Debug)]
+pub struct Observation<'a> {
+    pub stats: &'a Interval,
+    /// The worst judgement in it.
+    pub assessment: &'a Assessment,
+    /// The seconds with each verdict.
+    pub times: &'a VerdictTimes,
+    /// The reason why its util cannot be trusted and is left out; `None` if it can.
+    pub flag: Option<DataFlag>,
+    /// Seconds of all intervals before it, including those without the device.
+    pub run_s: f64,
+    /// The length of the current stall in seconds, as [`crate::metrics::StallTimer::observe`] returns it.
+    pub stalled_s: f64,
+}
+
+/// The worst moment of a device.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorstMoment {
+    /// Seconds of all intervals before it.
+    pub run_s: f64,
+    pub evidence: Evidence,
+    /// How bad it was, to compare moments of the same verdict.
+    weight: f64,
+}
+
+/// A plateau in a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlateauInRun {
+    pub plateau: Plateau,
+    /// Seconds of all intervals before the first one on it.
+    pub begin_s: f64,
+    /// Seconds in which the device was capped at it.
+    pub seconds: f64,
+    /// The intervals in these seconds.
+    pub intervals: u64,
+}
+
+/// Collects the intervals of one device.
+#[derive(Clone, Debug, Default)]
+pub struct DeviceAnalysis {
+    device: String,
+    intervals: u64,
+    sum: Interval,
+    excluded: Excluded,
+    longest_stall_s: f64,
+    times: VerdictTimes,
+    /// The worst moment of each verdict, in the order of [`Verdict::ALL`].
+    worst: [Option<Box<WorstMoment>>; Verdict::ALL.len()],
+    plateaus: Vec<PlateauInRun>,
+    busy_intervals: u64,
+    util_pct: Histogram,
+    /// `None` unless blocks were requested by [`DeviceAnalysis::with_blocks`].
+    blocks: Option<BlockHistory>,
+    levels: DeviceLevels,
+    reads: DirectionSummary,
+    writes: DirectionSummary,
+    both: DirectionSummary,
+    /// The saturation of reads, of writes and of both.
+    saturation: [Histogram; 3],
+}
+
+impl DeviceAnalysis {
+    /// An analysis without intervals of the device with this kernel name.
+    pub fn new(device: &str) -> Self {
+        Self {
+            device: device.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    /// Also collects the load in blocks of time: [`DeviceReport::blocks`].
+    pub fn with_blocks(self) -> Self {
+        Self {
+            blocks: Some(BlockHistory::default()),
+            ..self
+        }
+    }
+
+    /// The kernel's name of the device.
+    pub fn name(&self) -> &str {
+        &self.device
+    }
+
+    pub fn observe(&mut self, observation: &Observation<'_>) {
+        let Observation {
+            stats,
+            assessment,
+            run_s,
+            ..
+        } = *observation;
+        let seconds = stats.seconds();
+        self.intervals += 1;
+        self.sum = self.sum.followed_by(stats);
+        self.times.add_all(observation.times);
+        self.longest_stall_s = self.longest_stall_s.max(observation.stalled_s);
+        self.note_worst(assessment, run_s);
+        if let Some(plateau) = assessment.plateau() {
+            self.note_plateau(plateau, run_s, seconds);
+        }
+        let has_util = observation.flag.is_none() && seconds >= MIN_UTIL_INTERVAL_S;
+        if let Some(util) = stats.util_pct().filter(|_| has_util) {
+            self.util_pct.add(util, seconds);
+        }
+        let both = stats.reads.beside(&stats.writes);
+        self.reads.observe(&stats.reads);
+        self.writes.observe(&stats.writes);
+        self.both.observe(&both);
+        if let Some(blocks) = &mut self.blocks {
+            blocks.observe(stats);
+        }
+        if both.ios == 0 {
+            return;
+        }
+        if both.time.ns == 0 {
+            self.excluded.untimed += 1;
+            return;
+        }
+        self.busy_intervals += 1;
+        for (summary, requests) in [
+            (&mut self.reads, &stats.reads),
+            (&mut self.writes, &stats.writes),
+        ] {
+            if let Some(size_kib) = requests.size_kib() {
+                summary.sizes_kib.add(size_kib, requests.ios as f64);
+            }
+        }
+        let saturation = combined_saturation(stats, assessment);
+        let kinds = [
+            assessment.read_saturation,
+            assessment.write_saturation,
+            saturation,
+        ];
+        for (histogram, saturation) in self.saturation.iter_mut().zip(kinds) {
+            if let Some(saturation) = saturation {
+                histogram.add(saturation, seconds);
+            }
+        }
+        self.levels.observe(stats, assessment.verdict, saturation);
+    }
+
+    fn note_worst(&mut self, assessment: &Assessment, run_s: f64) {
+        let (Some(verdict), Some(evidence)) = (assessment.verdict, assessment.evidence.first())
+        else {
+            return;
+        };
+        let weight = match evidence {
+            Evidence::Latency { latency, .. } => latency.saturation.unwrap_or(latency.queue),
+            Evidence::NothingCompleted { for_s, .. } | Evidence::Hung { for_s, .. } => *for_s,
+            Evidence::ConstantRate(plateau) => plateau.seconds,
+            Evidence::SlowBesidePeers(slow) => slow.lasted_s,
+            _ => 0.0,
+        };
+        let at = Verdict::ALL
+            .iter()
+            .position(|one| *one == verdict)
+            .unwrap_or_default();
+        let worst = &mut self.worst[at];
+        if worst.as_ref().is_none_or(|worst| weight >= worst.weight) {
+            *worst = Some(Box::new(WorstMoment {
+                run_s,
+                evidence: evidence.clone(),
+                weight,
+            }));
+        }
+    }
+
+    fn note_plateau(&mut self, plateau: &Plateau, run_s: f64, seconds: f64) {
+        let known = self
+            .plateaus
+            .iter()
+            .position(|known| known.plateau.is_same(plateau));
+        match known {
+            Some(known) => {
+                let known = &mut self.plateaus[known];
+                known.seconds += seconds;
+                known.intervals += 1;
+                if plateau.intervals >= known.plateau.intervals {
+                    known.plateau = plateau.clone();
+                }
+            }
+            None if self.plateaus.len() < MAX_PLATEAUS => {
+                let begin_s = (run_s + seconds - plateau.seconds).max(0.0);
+                self.plateaus.push(PlateauInRun {
+                    plateau: plateau.clone(),
+                    begin_s,
+                    seconds: run_s + seconds - begin_s,
+                    intervals: plateau.intervals.min(self.intervals),
+                });
+            }
+            None => {}
+        }
+    }
+
+    /// Notes an interval without statistics: the counters were reset, as by a replug.
+    pub fn note_reset(&mut self) {
+        self.excluded.resets += 1;
+    }
+
+    /// Notes a break in time, which no interval spans.
+    pub fn note_gap(&mut self) {
+        self.excluded.gaps += 1;
+    }
+
+    /// Sets the number of intervals since the device first appeared; it was absent in those that were not observed.
+    pub fn set_intervals_since_first(&mut self, intervals: u64) {
+        self.excluded.absent = intervals.saturating_sub(self.intervals + self.excluded.resets);
+    }
+
+    /// Returns whether an interval of it was observed.
+    pub fn has_intervals(&self) -> bool {
+        self.intervals + self.excluded.resets > 0
+    }
+
+    /// The report. `unloaded_ms` returns the unloaded latency of reads or writes of a size, at most, and `baseline` is what is
+    /// worth saving of the latencies learned; `host` may show other causes than the device.
+    pub fn finish(
+        mut self,
+        cap: Option<StatedCap>,
+        baseline: DeviceBaseline,
+        unloaded_ms: impl Fn(IoDirection, f64) -> Option<f64>,
+        host: &HostReport,
+    ) -> DeviceReport {
+        let [reads, writes, both] = &mut self.saturation;
+        let read_kib = self.reads.sizes_kib.quantile(0.5);
+        let write_kib = self.writes.sizes_kib.quantile(0.5);
+        let read = DirectionReport {
+            saturation: reads.distribution(),
+            baseline_await_ms: read_kib.and_then(|kib| unloaded_ms(IoDirection::Reads, kib)),
+            ..self.reads.finish()
+        };
+        let write = DirectionReport {
+            saturation: writes.distribution(),
+            baseline_await_ms: write_kib.and_then(|kib| unloaded_ms(IoDirection::Writes, kib)),
+            ..self.writes.finish()
+        };
+        let all = DirectionReport {
+            saturation: both.distribution(),
+            ..self.both.finish()
+        };
+        let plateaus: Vec<Plateau> = self
+            .plateaus
+            .iter()
+            .map(|one| one.plateau.clone())
+            .collect();
+        let verdict = self.times.summary();
+        let at = Verdict::ALL.iter().position(|one| Some(*one) == verdict);
+        let worst = at.and_then(|at| self.worst[at].take()).map(|worst| *worst);
+        let mut report = DeviceReport {
+            device: self.device,
+            verdict,
+            times: self.times,
+            worst,
+            exceeded: exceeded_caps(cap.unwrap_or_default(), &all),
+            other_causes: Vec::new(),
+            intervals: self.intervals,
+            seconds: self.sum.seconds(),
+            busy_intervals: self.busy_intervals,
+            excluded: self.excluded,
+            longest_stall_s: self.longest_stall_s,
+            mean_queue: mean_queue(&self.sum),
+            util_pct: self.util_pct.distribution(),
+            read,
+            write,
+            all,
+            levels: self.levels.both.finish(),
+            capacity: self.levels.capacity_of_all(&plateaus, &self.sum),
+            capacity_by_direction: self.levels.capacity(&plateaus),
+            plateaus: self.plateaus,
+            baseline,
+            blocks: self.blocks.map(BlockHistory::finish).unwrap_or_default(),
+        };
+        report.other_causes = other_causes(&report, host);
+        report
+    }
+}
+
+/// The saturation of reads and writes together: the time that they took over the time that they would have taken unloaded.
+/// `None` if it is not known of both.
+fn combined_saturation(stats: &Interval, assessment: &Assessment) -> Option<f64> {
+    let kinds = [
+        (&stats.reads, assessment.read_saturation),
+        (&stats.writes, assessment.write_saturation),
+    ];
+    let (mut taken_ms, mut unloaded_ms) = (0.0, 0.0);
+    for (requests, saturation) in kinds {
+        let ms = requests.time.ms as f64;
+        match saturation.filter(|saturation| *saturation > 0.0) {
+            Some(saturation) => {
+                taken_ms += ms;
+                unloaded_ms += ms / saturation;
+            }
+            // A kind that hardly counts is not compared.
+            None if ms * 10.0 > stats.reads.time.ms as f64 + stats.writes.time.ms as f64 => {
+                return None;
+            }
+            None => {}
+        }
+    }
+    (unloaded_ms > 0.0).then(|| taken_ms / unloaded_ms)
+}
+
+/// The mean number of reads, writes and flushes in flight; `None` if the kernel gives no times of reads and writes.
+fn mean_queue(sum: &Interval) -> Option<f64> {
+    Some(sum.reads.queue()? + sum.writes.queue()? + sum.flushes.queue().unwrap_or(0.0))
+}
+
+/// A stated cap that the load exceeded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ExceededCap {
+    /// Requests or, for MiB per second, bytes.
+    pub unit: RateUnit,
+    pub cap: f64,
+    /// The 95th percentile of the rate.
+    pub seen: f64,
+}
+
+fn exceeded_caps(cap: StatedCap, all: &DirectionReport) -> Vec<ExceededCap> {
+    let rates = [
+        (RateUnit::Requests, all.iops.p95, cap.iops),
+        (RateUnit::Kib, all.mib_per_s.p95, cap.mib_per_s),
+    ];
+    let mut exceeded = Vec::new();
+    for (unit, seen, cap) in rates {
+        if let (Some(seen), Some(cap)) = (seen, cap)
+            && seen > PAST * cap
+        {
+            exceeded.push(ExceededCap { unit, cap, seen });
+        }
+    }
+    exceeded
+}
+
+/// A hint at a cause other than the device.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum OtherCause {
+    /// Requests were issued one at a time, and something waited for them for most of the time, although the device was
+    /// not overloaded.
+    OneAtATime {
+        /// The mean queue while busy.
+        queue: f64,
+    },
+    /// Writes are slow because the kernel writes memory back in bulk, and hardly any task waits for them.
+    BackgroundWrites {
+        /// The 95th percentile of the multiple of unloaded write latency.
+        p95_saturation: f64,
+        /// Percentage of the time in which a task waited for I/O.
+        some_pct: f64,
+        /// The most memory under writeback, in KiB.
+        max_writeback_kib: f64,
+    },
+}
+
+/// Reasons other than overload for which users of the device wait. Empty without evidence.
+fn other_causes(report: &DeviceReport, host: &HostReport) -> Vec<OtherCause> {
+    one_at_a_time(report)
+        .or_else(|| background_writes(report, host))
+        .into_iter()
+        .collect()
+}
+
+/// One request at a time for most of the time, unless this is shown to be the maximum.
+fn one_at_a_time(report: &DeviceReport) -> Option<OtherCause> {
+    /// Queue up to which requests came one at a time.
+    const MAX_SERIAL_QUEUE: f64 = 1.2;
+    let queue = report.all.busy?.queue?;
+    // Several at a time, with idle time between them, have the same mean queue.
+    let queue_while_busy = report.util_pct.mean.map_or(queue, |util| {
+        report.mean_queue.unwrap_or(queue) / util * 100.0
+    });
+    let is_serial = (SOMEONE..=MAX_SERIAL_QUEUE).contains(&queue)
+        && report.all.queue.p99? <= MORE
+        && queue_while_busy <= QUEUE;
+    (report.verdict == Some(Verdict::Ok) && is_serial && !report.capacity.is_max_known)
+        .then_some(OtherCause::OneAtATime { queue })
+}
+
+/// Writes that are slow because the kernel writes memory back in bulk, and that hardly any task waits for.
+fn background_writes(report: &DeviceReport, host: &HostReport) -> Option<OtherCause> {
+    let is_loaded = matches!(
+        report.verdict,
+        Some(Verdict::Queueing | Verdict::Saturated | Verdict::Capped)
+    );
+    let is_slow = |saturation: &f64| *saturation >= MORE;
+    if !is_loaded || report.read.saturation.p95.as_ref().is_some_and(is_slow) {
+        return None;
+    }
+    Some(OtherCause::BackgroundWrites {
+        p95_saturation: report.write.saturation.p95.filter(is_slow)?,
+        some_pct: host
+            .io_pressure_some_pct
+            .mean
+            .filter(|some| *some < LOW_IO_PRESSURE_PCT)?,
+        max_writeback_kib: host.writeback_kib.max.filter(|max| *max > 0.0)?,
+    })
+}
+
+/// The number of intervals that are not in the report, or not in all of it, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Excluded {
+    /// The counters were reset, as by a replug.
+    pub resets: u64,
+    /// Breaks in time, which no interval spans.
+    pub gaps: u64,
+    /// The device was absent.
+    pub absent: u64,
+    /// Requests were completed, but the kernel gives no times for them.
+    pub untimed: u64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DeviceReport {
+    /// The kernel's name of the device.
+    pub device: String,
+    /// The verdict on the whole time; `None` without data.
+    pub verdict: Option<Verdict>,
+    pub times: VerdictTimes,
+    /// The worst moment with that verdict; `None` without evidence.
+    pub worst: Option<WorstMoment>,
+    /// The stated caps that the load exceeded.
+    pub exceeded: Vec<ExceededCap>,
+    /// Hints at other causes than this device.
+    pub other_causes: Vec<OtherCause>,
+    pub intervals: u64,
+    pub seconds: f64,
+    /// Intervals in which reads or writes were completed.
+    pub busy_intervals: u64,
+    pub excluded: Excluded,
+    /// The longest stall in seconds; zero without one.
+    pub longest_stall_s: f64,
+    /// The mean number of reads, writes and flushes in flight over all of the time; `None` if the kernel gives no times.
+    pub mean_queue: Option<f64>,
+    /// Percentage of the time with at least one request in flight as the kernel counts it, without the intervals in
+    /// which that count cannot be right or that are too short for it.
+    pub util_pct: Distribution,
+    pub read: DirectionReport,
+    pub write: DirectionReport,
+    /// Reads and writes together, without a baseline of their own.
+    pub all: DirectionReport,
+    pub levels: Vec<ConcurrencyLevel>,
+    /// The capacity of reads and writes together.
+    pub capacity: CapacityReport,
+    pub capacity_by_direction: CapacityByDirection,
+    /// Rates that stayed constant at a cap; several if the cap changed meanwhile.
+    pub plateaus: Vec<PlateauInRun>,
+    /// The baselines learned or given, by size, as they can be saved.
+    pub baseline: DeviceBaseline,
+    /// The load in blocks of time, to compare captures; empty unless it was requested.
+    pub blocks: Vec<Block>,
+}

@@ -1,0 +1,96 @@
+//! What is known of a device before it is judged: its class, baselines, and what the user states.
+
+use super::thresholds::{BOOT, GIVEN, SATURATED};
+use crate::baselines::DeviceBaseline;
+use crate::topology::{DeviceClass, Provider};
+
+/// A cap that the user states.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct StatedCap {
+    /// Requests per second, reads and writes together.
+    pub iops: Option<f64>,
+    /// MiB per second, reads and writes together.
+    pub mib_per_s: Option<f64>,
+}
+
+/// Where an unloaded latency is known from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BaselineSource {
+    /// Given by the user.
+    #[default]
+    Given,
+    /// Read from a saved baseline that belongs to the host.
+    Saved,
+    /// The lowest latency seen, which is proven to be about the unloaded one.
+    Learned,
+    /// The lowest latency seen.
+    Lowest,
+    /// What unloaded devices of this class need at most, or of any class if it is not known.
+    Class(Option<DeviceClass>),
+    /// The mean since the host booted.
+    SinceBoot,
+    /// The latency of devices of its kind at the same time.
+    Peers,
+}
+
+impl BaselineSource {
+    /// How many times the latency that it names the highest unloaded latency is.
+    pub fn scale(self) -> f64 {
+        match self {
+            Self::Given | Self::Saved => GIVEN[1],
+            Self::SinceBoot => BOOT,
+            Self::Learned | Self::Lowest | Self::Class(_) | Self::Peers => 1.0,
+        }
+    }
+
+    /// Its name in machine formats.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Given => "given",
+            Self::Saved => "saved",
+            Self::Learned => "learned",
+            Self::Lowest => "lowest",
+            Self::Class(_) => "class",
+            Self::SinceBoot => "since_boot",
+            Self::Peers => "peers",
+        }
+    }
+}
+
+/// The facts about a device that decide which known limits may be its own, and how slow it may be unloaded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KnownDevice {
+    /// The size of its volume in bytes; `None` if it is not known.
+    pub size_bytes: Option<u64>,
+    /// The provider of its volume; `None` if it is not known.
+    pub provider: Option<Provider>,
+    /// What it is made of; `None` if that is not known.
+    pub class: Option<DeviceClass>,
+}
+
+/// The settings of the verdict on one device.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Multiple of unloaded latency at which the device counts as saturated.
+    pub saturation_threshold: f64,
+    /// A cap that the user states.
+    pub cap: Option<StatedCap>,
+    /// The facts about the device.
+    pub device: KnownDevice,
+    /// Given or saved baselines.
+    pub baseline: Option<DeviceBaseline>,
+    /// The origin of `baseline`: given or saved.
+    pub baseline_source: BaselineSource,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            saturation_threshold: SATURATED,
+            cap: None,
+            device: KnownDevice::default(),
+            baseline: None,
+            baseline_source: BaselineSource::Given,
+        }
+    }
+}

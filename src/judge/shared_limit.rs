@@ -1,0 +1,139 @@
+//! A limit that several devices share, such as that of the instance for all of its volumes: the sum of their rates is even,
+//! and each of them is not.
+
+use std::collections::VecDeque;
+
+use super::load::{Load, RateUnit};
+use super::thresholds::{QUEUE, RANK, SHARE, SHARED_EVEN, SHARED_OWN, SHARED_PART, SHARED_RUN};
+
+/// The limit that a device shares with others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SharedLimit {
+    /// The other devices, by the kernel's names.
+    pub others: Vec<String>,
+    pub unit: RateUnit,
+    /// Requests or KiB per second of all of them together.
+    pub rate: f64,
+    /// Relative standard deviation of that sum.
+    pub variation: f64,
+}
+
+/// What a disk shows in a step.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    queue: f64,
+    /// Requests and KiB per second.
+    rates: [f64; 2],
+}
+
+/// The latest steps of all whole disks, each by its index; cleared when devices change.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SharedLimits {
+    /// [`SHARED_RUN`] at most. A disk without data in a step is `None`.
+    steps: VecDeque<Vec<Option<Part>>>,
+    /// The steps in a row that show a limit.
+    hits: usize,
+}
+
+/// The disks at a limit, and what is known of it.
+pub(super) struct Found {
+    pub(super) members: Vec<usize>,
+    pub(super) unit: RateUnit,
+    pub(super) rate: f64,
+    pub(super) variation: f64,
+}
+
+impl SharedLimits {
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Takes a step with the load of each disk; `None` for a device that is no whole disk, or without data. Returns the limit
+    /// that disks share, once three steps in a row show one.
+    pub(super) fn observe(&mut self, loads: &[Option<Load>]) -> Option<Found> {
+        if self.steps.len() == SHARED_RUN {
+            self.steps.pop_front();
+        }
+        let part = |load: &Load| Part {
+            queue: load.queue,
+            rates: [load.rate(), load.kib_rate()],
+        };
+        self.steps
+            .push_back(loads.iter().map(|load| load.as_ref().map(part)).collect());
+        let found = self.search();
+        self.hits = if found.is_some() { self.hits + 1 } else { 0 };
+        found.filter(|_| self.hits >= RANK)
+    }
+
+    fn search(&self) -> Option<Found> {
+        if self.steps.len() < SHARED_RUN {
+            return None;
+        }
+        let mut disks: Vec<(usize, Vec<Part>)> = Vec::new();
+        for index in 0..self.steps[0].len() {
+            let parts = self.steps.iter().map_while(|step| *step.get(index)?);
+            let waiting = parts.clone().filter(|part| part.queue >= QUEUE).count();
+            // The median is the higher of two values in the middle.
+            if waiting >= SHARED_RUN - SHARED_RUN / 2 {
+                let steps: Vec<Part> = parts.collect();
+                if steps.len() == SHARED_RUN {
+                    disks.push((index, steps));
+                }
+            }
+        }
+        if disks.len() < 2 {
+            return None;
+        }
+        // The unit of the last one counts, as bytes are the narrower of two limits.
+        let units = [(1, RateUnit::Kib), (0, RateUnit::Requests)];
+        units
+            .into_iter()
+            .find_map(|(at, unit)| sharing(&disks, at, unit))
+    }
+}
+
+/// The limit on the rates at an index of [`Part::rates`] that these disks share; `None` if they share none.
+fn sharing(disks: &[(usize, Vec<Part>)], at: usize, unit: RateUnit) -> Option<Found> {
+    let rates = |steps: &[Part]| {
+        steps
+            .iter()
+            .map(|part| part.rates[at])
+            .collect::<Vec<f64>>()
+    };
+    let mut sums = vec![0.0; SHARED_RUN];
+    let mut variances = 0.0;
+    for (_, steps) in disks {
+        let own = rates(steps);
+        for (sum, rate) in sums.iter_mut().zip(&own) {
+            *sum += rate;
+        }
+        variances += mean_and_variance(&own).1;
+    }
+    let (rate, variance) = mean_and_variance(&sums);
+    let variation = variance.sqrt() / rate;
+    let is_even = variation < SHARED_EVEN && variance < SHARE * variances;
+    let mut members = Vec::new();
+    for (index, steps) in disks {
+        let (mean, variance) = mean_and_variance(&rates(steps));
+        if mean <= SHARED_PART * rate {
+            continue;
+        }
+        if variance.sqrt() / mean <= SHARED_OWN {
+            return None;
+        }
+        members.push(*index);
+    }
+    (is_even && members.len() > 1).then_some(Found {
+        members,
+        unit,
+        rate,
+        variation,
+    })
+}
+
+fn mean_and_variance(values: &[f64]) -> (f64, f64) {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (mean, squares / (count - 1.0))
+}
