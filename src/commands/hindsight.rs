@@ -84,8 +84,9 @@ pub(super) fn read_once(
         &mut |intervals| {
             lacks_device = is_live && intervals.not_found().is_some();
             if is_unlimited && !lacks_device {
-                let message = format_args!("{doing} until Ctrl-C (no COUNT given)");
-                shared.borrow_mut().print_error(message);
+                shared
+                    .borrow_mut()
+                    .print_error(format_args!("{doing} until Ctrl-C (no COUNT given)"));
             }
             !lacks_device
         },
