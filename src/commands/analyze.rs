@@ -356,8 +356,10 @@ impl Sources<'_> {
             return analyze_intervals(&mut intervals, None, on_interval, context);
         };
         let mut intervals =
-            Intervals::open(&read.input, selection, detail, baselines, context.clock)?
-                .with_hindsight(read.learned);
+            Intervals::open(&read.input, selection, detail, baselines, context.clock)?;
+        if !input.as_live {
+            intervals = intervals.with_hindsight(read.learned);
+        }
         analyze_intervals(&mut intervals, read.signal, on_interval, context)
     }
 }

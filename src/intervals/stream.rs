@@ -58,6 +58,8 @@ pub struct Intervals<'a> {
     pub span: RunSpan,
     /// True until the first interval of the range of time that is shown is returned.
     pub(super) is_before_range: bool,
+    /// True in a second run over the samples.
+    has_hindsight: bool,
 }
 
 /// What a first run has learned.
@@ -144,47 +146,50 @@ impl<'a> Intervals<'a> {
             has_all_requests: false,
             span: RunSpan::default(),
             is_before_range: input.range.begin.is_some(),
+            has_hindsight: false,
         })
     }
 
     /// Reads all intervals for what they teach: the first run, which a second one with hindsight follows. `on_start` is called
-    /// after the first sample, and returns whether to go on. Also returns the signal that ended the run, if one did.
+    /// after the first sample, and returns whether to go on; `on_interval` after each interval. Returns the number of the
+    /// signal that ended the run; `None` if the source ended.
     ///
     /// # Errors
     /// When the source cannot be read.
     pub fn learn(
-        mut self,
+        &mut self,
         on_warning: OnWarning<'_>,
         on_start: &mut dyn FnMut(&Self) -> bool,
         on_interval: &mut dyn FnMut(),
-    ) -> Result<(Learned, Option<u8>)> {
+    ) -> Result<Option<u8>> {
         self.tracker.judge = HostJudge::first_run();
-        let mut signal = None;
-        if self.start(on_warning)? && on_start(&self) {
-            loop {
-                match self.next_with_preceding(on_warning)? {
-                    NextInterval::Rows(_) => on_interval(),
-                    NextInterval::Break => {}
-                    NextInterval::End => break,
-                    NextInterval::Signal(number) => {
-                        signal = Some(number);
-                        break;
-                    }
-                }
+        if !self.start(on_warning)? || !on_start(self) {
+            return Ok(None);
+        }
+        loop {
+            match self.next_with_preceding(on_warning)? {
+                NextInterval::Rows(_) => on_interval(),
+                NextInterval::Break => {}
+                NextInterval::End => return Ok(None),
+                NextInterval::Signal(number) => return Ok(Some(number)),
             }
         }
-        let learned = Learned {
+    }
+
+    /// Ends a first run. Returns what it has learned, even before an error.
+    pub fn into_learned(self) -> Learned {
+        Learned {
             samples: self.source.sample_count,
             knowledge: self.tracker.judge.into_knowledge(),
-        };
-        Ok((learned, signal))
+        }
     }
 
     /// Judges with hindsight: with what a first run over the same samples has learned. Samples that were added meanwhile are not
-    /// read.
+    /// shown.
     pub fn with_hindsight(mut self, learned: Learned) -> Self {
         self.tracker.judge = HostJudge::second_run(learned.knowledge);
         self.source.max_samples = Some(learned.samples);
+        self.has_hindsight = true;
         self
     }
 
@@ -350,9 +355,11 @@ impl<'a> Intervals<'a> {
         for device in &mut devices {
             if let DeviceState::Active(activity) = &mut device.state {
                 activity.incident = self.events.ongoing(&device.names);
-                // What is part of an incident is no flicker.
+                // Hindsight does not flicker, nor does what is part of an incident.
                 let verdict = activity.assessment.verdict;
-                if activity.incident.is_some() && verdict.is_some_and(Verdict::is_trouble) {
+                let is_of_incident =
+                    activity.incident.is_some() && verdict.is_some_and(Verdict::is_trouble);
+                if self.has_hindsight || is_of_incident {
                     activity.shown_verdict = verdict;
                 }
             }
