@@ -58,8 +58,17 @@ pub struct Intervals<'a> {
     pub span: RunSpan,
     /// True until the first interval of the range of time that is shown is returned.
     pub(super) is_before_range: bool,
-    /// True in a second run over the samples.
-    has_hindsight: bool,
+    run: Run,
+}
+
+/// What a run over the samples is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Run {
+    /// Judge them as they come.
+    AsItComes,
+    /// Learn from them, for a second run.
+    ToLearn,
+    WithHindsight,
 }
 
 /// What a first run has learned.
@@ -146,7 +155,7 @@ impl<'a> Intervals<'a> {
             has_all_requests: false,
             span: RunSpan::default(),
             is_before_range: input.range.begin.is_some(),
-            has_hindsight: false,
+            run: Run::AsItComes,
         })
     }
 
@@ -163,17 +172,30 @@ impl<'a> Intervals<'a> {
         on_interval: &mut dyn FnMut(),
     ) -> Result<Option<u8>> {
         self.tracker.judge = HostJudge::first_run();
+        self.run = Run::ToLearn;
         if !self.start(on_warning)? || !on_start(self) {
             return Ok(None);
         }
-        loop {
-            match self.next_with_preceding(on_warning)? {
-                NextInterval::Rows(_) => on_interval(),
-                NextInterval::Break => {}
-                NextInterval::End => return Ok(None),
-                NextInterval::Signal(number) => return Ok(Some(number)),
+        while !self.has_reached_count() {
+            match self.source.next(on_warning)? {
+                Next::Step { ends, is_preceding } => {
+                    self.judge(is_preceding);
+                    if !ends {
+                        continue;
+                    }
+                    // The devices in trouble determine what of the running system is read next.
+                    if self.is_live() {
+                        drop(self.rows(is_preceding));
+                    }
+                    on_interval();
+                }
+                Next::Rest => {}
+                Next::Break => self.begin_segment(),
+                Next::End => break,
+                Next::Signal(number) => return Ok(Some(number)),
             }
         }
+        Ok(None)
     }
 
     /// Ends a first run. Returns what it has learned, even before an error.
@@ -189,7 +211,7 @@ impl<'a> Intervals<'a> {
     pub fn with_hindsight(mut self, learned: Learned) -> Self {
         self.tracker.judge = HostJudge::second_run(learned.knowledge);
         self.source.max_samples = Some(learned.samples);
-        self.has_hindsight = true;
+        self.run = Run::WithHindsight;
         self
     }
 
@@ -292,6 +314,9 @@ impl<'a> Intervals<'a> {
         self.attribution = self.attributor.finish_step();
         let attribution = self.attribution.as_ref();
         self.tracker.judge(&step, &self.topology, attribution);
+        if self.run == Run::ToLearn && !self.is_live() {
+            return;
+        }
         let now = Moment {
             at: step.newer.at.wall,
             run_s: self.run_s,
@@ -359,7 +384,7 @@ impl<'a> Intervals<'a> {
                 let verdict = activity.assessment.verdict;
                 let is_of_incident =
                     activity.incident.is_some() && verdict.is_some_and(Verdict::is_trouble);
-                if self.has_hindsight || is_of_incident {
+                if self.run == Run::WithHindsight || is_of_incident {
                     activity.shown_verdict = verdict;
                 }
             }
