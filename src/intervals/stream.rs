@@ -239,25 +239,6 @@ impl<'a> Intervals<'a> {
     /// # Errors
     /// When the source cannot be read, or lacks the range; with `strict` also on a warning about a capture.
     pub fn next(&mut self, on_warning: OnWarning<'_>) -> Result<NextInterval> {
-        self.advance(on_warning, false)
-    }
-
-    /// Waits for the next interval, including [those before the range](IntervalHeader::is_preceding).
-    ///
-    /// # Errors
-    /// Those of [`Self::next`].
-    pub(super) fn next_with_preceding(
-        &mut self,
-        on_warning: OnWarning<'_>,
-    ) -> Result<NextInterval> {
-        self.advance(on_warning, true)
-    }
-
-    fn advance(
-        &mut self,
-        on_warning: OnWarning<'_>,
-        includes_preceding: bool,
-    ) -> Result<NextInterval> {
         if self.has_reached_count() {
             return Ok(NextInterval::End);
         }
@@ -279,11 +260,10 @@ impl<'a> Intervals<'a> {
                 Next::End => return Ok(NextInterval::End),
                 Next::Signal(signal) => return Ok(NextInterval::Signal(signal)),
             };
-            if is_preceding && !includes_preceding {
-                drop(self.rows(is_preceding));
-                continue;
+            let rows = self.rows(is_preceding);
+            if !is_preceding {
+                return Ok(NextInterval::Rows(rows));
             }
-            return Ok(NextInterval::Rows(self.rows(is_preceding)));
         }
     }
 
@@ -354,7 +334,6 @@ impl<'a> Intervals<'a> {
         let events = self.tracker.events(first, last, &self.filter);
         let missed_samples = self.source.missed_samples;
         let mut header = IntervalHeader {
-            is_preceding,
             missed_samples,
             ..header(first, last, span, self.has_all_requests)
         };
