@@ -27,8 +27,9 @@ pub(super) struct ReadOnce {
     _kept: Option<KeptFile>,
 }
 
-/// Reads a source for the first time, and reports what is wrong with a capture. `doing` is the text for what the program does until Ctrl-C without a COUNT. Returns
-/// `None` if the first sample of the running system lacks a requested device: then nothing more is read.
+/// Reads a source for the first time. `doing` is the text for what the program does until Ctrl-C without a COUNT. Warnings are
+/// reported only about the running system: those about a capture come again. Returns `None` if the first sample of the running
+/// system lacks a requested device: then nothing more is read.
 ///
 /// # Errors
 /// When the source cannot be read, or not be kept.
@@ -82,7 +83,11 @@ pub(super) fn read_once(
     let mut warnings = Warnings::about(&intervals.source_name());
     let shared = RefCell::new(&mut *context);
     let signal = intervals.learn(
-        &mut |warning| warnings.warn_capture(warning, shared.borrow_mut().err),
+        &mut |warning| {
+            if is_live {
+                warnings.warn_capture(warning, shared.borrow_mut().err);
+            }
+        },
         &mut |intervals| {
             lacks_device = is_live && intervals.not_found().is_some();
             if is_unlimited && !lacks_device {
@@ -99,7 +104,12 @@ pub(super) fn read_once(
     );
     progress.clear(context);
     warnings.finish(context.err);
-    let signal = copy_signal.or(signal?);
+    let signal = match signal {
+        Ok(signal) => copy_signal.or(signal),
+        Err(error) if is_live => return Err(error),
+        // The second run fails where this one does, unless that is beyond what it reads.
+        Err(_) => None,
+    };
     if let Some(error) = failure.borrow_mut().take() {
         return Err(error).context("cannot keep the samples, to read them twice");
     }
@@ -140,7 +150,7 @@ pub(super) fn open_view<'a, 'c: 'a>(
         Intervals::open(&whole, selection, Detail::Report, baselines, context.clock)?;
     let mut progress = Progress::new(context.err_is_terminal, context.clock.monotonic());
     let mut count = 0u64;
-    // The second run fails where this one does.
+    // The second run fails where this one does, unless that is beyond what it reads.
     let _ = first_run.learn(&mut |_| {}, &mut |_| true, &mut || {
         count += 1;
         progress.show(|| format!("{count} intervals"), context);
@@ -159,6 +169,7 @@ fn whole(input: &Input) -> Input {
         range: TimeRange::default(),
         count: None,
         interval: None,
+        strict: false,
         ..input
     }
 }
