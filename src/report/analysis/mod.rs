@@ -785,10 +785,11 @@ mod order_tests {
         let devices = [
             device("sda", Some(Verdict::Ok), 1.0),
             device("sdb", Some(Verdict::Ok), 9.0),
-            device("sdc", None, 1.0),
-            device("sdd", None, 9.0),
+            device("sdc", Some(Verdict::Busy), 1.0),
+            device("sdd", Some(Verdict::Busy), 9.0),
             device("sde", Some(Verdict::Capped), 1.0),
-            device("sdf", Some(Verdict::Idle), 5.0),
+            device("sdf", None, 1.0),
+            device("sdg", Some(Verdict::Idle), 5.0),
         ];
         let report = report_of(&devices);
         let order = devices_worst_first(&report);
@@ -796,7 +797,7 @@ mod order_tests {
             .into_iter()
             .map(|device| device.device.as_str())
             .collect();
-        assert_eq!(names, ["sde", "sdd", "sdc", "sda", "sdb", "sdf"]);
+        assert_eq!(names, ["sde", "sdd", "sdc", "sda", "sdb", "sdg", "sdf"]);
     }
 }
 
