@@ -15,7 +15,7 @@ use super::options::{
     ANY_FIRST, FILE_FIRST, Host, SourceOptions, VerdictOptions, WidthOption, is_file, usage_error,
 };
 use crate::capture::RecordingHeader;
-use crate::console::RunContext;
+use crate::console::{RunContext, Warnings};
 use crate::exit::Exit;
 use crate::intervals::{
     BaselineStore, Detail, DeviceSelection, Input, IntervalRows, Intervals, NotFound, collect,
@@ -356,8 +356,10 @@ impl Sources<'_> {
             return analyze_intervals(&mut intervals, None, on_interval, context);
         };
         let mut intervals =
-            Intervals::open(&read.input, selection, detail, baselines, context.clock)?
-                .with_hindsight(read.learned);
+            Intervals::open(&read.input, selection, detail, baselines, context.clock)?;
+        if !input.as_live {
+            intervals = intervals.with_hindsight(read.learned);
+        }
         analyze_intervals(&mut intervals, read.signal, on_interval, context)
     }
 }
@@ -371,13 +373,19 @@ fn analyze_intervals(
 ) -> Result<(Exit, Option<Analyzed>)> {
     let mut progress = Progress::new(context.err_is_terminal, context.clock.monotonic());
     let mut count = 0u64;
+    let mut warnings = Warnings::about(&intervals.source_name());
     let shared = RefCell::new(&mut *context);
-    let collected = collect(intervals, &mut |rows| {
-        on_interval(rows);
-        count += 1;
-        progress.show(|| format!("{count} intervals"), &mut shared.borrow_mut());
-    });
+    let collected = collect(
+        intervals,
+        &mut |warning| warnings.warn_capture(warning, shared.borrow_mut().err),
+        &mut |rows| {
+            on_interval(rows);
+            count += 1;
+            progress.show(|| format!("{count} intervals"), &mut shared.borrow_mut());
+        },
+    );
     progress.clear(context);
+    warnings.finish(context.err);
     let collected = collected?;
     if let Some(message) = intervals.mismatched_baselines() {
         context.print_error(message);

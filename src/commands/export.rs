@@ -37,6 +37,7 @@ use tokio::net::TcpStream;
 use tokio::task::AbortHandle;
 
 use super::follow::{Observer, Run, follow};
+use super::hindsight::open_view;
 use super::options::{
     ANY_FIRST, FILE_OPERAND, Host, Operand, SourceOptions, VerdictOptions, distance, usage_error,
 };
@@ -44,8 +45,7 @@ use crate::clock::{Clock, RealClock};
 use crate::console::RunContext;
 use crate::exit::Exit;
 use crate::intervals::{
-    Detail, DeviceScope, DeviceSelection, Input, IntervalRows, Intervals, MetricsSnapshot,
-    RunningTotals,
+    DeviceScope, DeviceSelection, Input, IntervalRows, MetricsSnapshot, RunningTotals,
 };
 use crate::os_error::os_error_text;
 use crate::report::prometheus::{
@@ -177,13 +177,7 @@ impl Export {
         let baselines = self
             .verdicts
             .load_baselines(host.baselines_for(&input), context)?;
-        let intervals = Intervals::open(
-            &input,
-            &selection,
-            Detail::Report,
-            &baselines,
-            context.clock,
-        )?;
+        let intervals = open_view(&input, &selection, &baselines, context)?;
         let scope = DeviceScope {
             partitions: self.partitions,
             unused: self.all,

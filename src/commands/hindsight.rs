@@ -14,6 +14,7 @@ use crate::console::{RunContext, Warnings};
 use crate::counters::Sample;
 use crate::intervals::{BaselineStore, Detail, DeviceSelection, Input, Intervals, Learned};
 use crate::source::{KeptFile, Live, is_rereadable};
+use crate::time_range::TimeRange;
 
 /// A source that has been read once.
 pub(super) struct ReadOnce {
@@ -26,8 +27,9 @@ pub(super) struct ReadOnce {
     _kept: Option<KeptFile>,
 }
 
-/// Reads a source for the first time, and reports what is wrong with a capture. `doing` is the text for what the program does until Ctrl-C without a COUNT. Returns
-/// `None` if the first sample of the running system lacks a requested device: then nothing more is read.
+/// Reads a source for the first time. `doing` is the text for what the program does until Ctrl-C without a COUNT. Warnings are
+/// reported only about the running system: those about a capture come again. Returns `None` if the first sample of the running
+/// system lacks a requested device: then nothing more is read.
 ///
 /// # Errors
 /// When the source cannot be read, or not be kept.
@@ -41,19 +43,20 @@ pub(super) fn read_once(
 ) -> Result<Option<ReadOnce>> {
     let mut input = input.clone();
     let mut kept = None;
-    let mut signal = None;
+    let mut copy_signal = None;
     if let Some(from) = input.from.as_deref()
         && input.more.is_empty()
         && !is_rereadable(from)
     {
         let (copy, received) = KeptFile::copy_capture(from, context.clock)?;
         context.clock.clear_signal();
-        signal = received;
+        copy_signal = received;
         input.kept = Some(copy.place.clone());
         kept = Some(copy);
     }
     let failure: RefCell<Option<io::Error>> = RefCell::new(None);
-    let mut intervals = Intervals::open(&input, selection, detail, baselines, context.clock)?;
+    let whole = whole(&input);
+    let mut intervals = Intervals::open(&whole, selection, detail, baselines, context.clock)?;
     let is_live = intervals.is_live();
     if is_live {
         let samples = KeptFile::create(intervals.source_name())?;
@@ -79,8 +82,12 @@ pub(super) fn read_once(
     let mut progress = Progress::new(context.err_is_terminal, context.clock.monotonic());
     let mut warnings = Warnings::about(&intervals.source_name());
     let shared = RefCell::new(&mut *context);
-    let learned = intervals.learn(
-        &mut |warning| warnings.warn_capture(warning, shared.borrow_mut().err),
+    let signal = intervals.learn(
+        &mut |warning| {
+            if is_live {
+                warnings.warn_capture(warning, shared.borrow_mut().err);
+            }
+        },
         &mut |intervals| {
             lacks_device = is_live && intervals.not_found().is_some();
             if is_unlimited && !lacks_device {
@@ -97,8 +104,13 @@ pub(super) fn read_once(
     );
     progress.clear(context);
     warnings.finish(context.err);
-    let (learned, learn_signal) = learned?;
-    if let Some(error) = failure.into_inner() {
+    let signal = match signal {
+        Ok(signal) => copy_signal.or(signal),
+        Err(error) if is_live => return Err(error),
+        // The second run fails where this one does, unless that is beyond what it reads.
+        Err(_) => None,
+    };
+    if let Some(error) = failure.borrow_mut().take() {
         return Err(error).context("cannot keep the samples, to read them twice");
     }
     if lacks_device {
@@ -107,10 +119,57 @@ pub(super) fn read_once(
     // What was read before a signal is analyzed.
     context.clock.clear_signal();
     input.kept = kept.as_ref().map(|kept| kept.place.clone());
+    let learned = intervals.into_learned();
     Ok(Some(ReadOnce {
         input,
         learned,
-        signal: signal.or(learn_signal),
+        signal,
         _kept: kept,
     }))
+}
+
+/// Opens the source of a view. A file is read before for what it teaches, and judged with hindsight; a pipe and the running system
+/// are judged as they come. Warnings and errors are those of the second run, which come in the order of the intervals.
+///
+/// # Errors
+/// When the source cannot be opened.
+pub(super) fn open_view<'a, 'c: 'a>(
+    input: &'a Input,
+    selection: &'a DeviceSelection,
+    baselines: &'a BaselineStore,
+    context: &mut RunContext<'c>,
+) -> Result<Intervals<'a>> {
+    let intervals = Intervals::open(input, selection, Detail::Report, baselines, context.clock)?;
+    let mut files = input.from.iter().chain(&input.more).peekable();
+    let is_file = files.peek().is_some() && files.all(|file| is_rereadable(file));
+    if input.as_live || !is_file {
+        return Ok(intervals);
+    }
+    let whole = whole(input);
+    let mut first_run =
+        Intervals::open(&whole, selection, Detail::Report, baselines, context.clock)?;
+    let mut progress = Progress::new(context.err_is_terminal, context.clock.monotonic());
+    let mut count = 0u64;
+    // The second run fails where this one does, unless that is beyond what it reads.
+    let _ = first_run.learn(&mut |_| {}, &mut |_| true, &mut || {
+        count += 1;
+        progress.show(|| format!("{count} intervals"), context);
+    });
+    progress.clear(context);
+    Ok(intervals.with_hindsight(first_run.into_learned()))
+}
+
+/// The whole of a capture, of which only a part may be shown: all of it teaches. The running system is read once.
+fn whole(input: &Input) -> Input {
+    let input = input.clone();
+    if input.from.is_none() {
+        return input;
+    }
+    Input {
+        range: TimeRange::default(),
+        count: None,
+        interval: None,
+        strict: false,
+        ..input
+    }
 }

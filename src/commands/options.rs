@@ -261,6 +261,7 @@ impl Host {
         capture: &CaptureOptions,
     ) -> Result<Input> {
         let options = [
+            ("--as-live", capture.as_live),
             ("--every", capture.every.is_some()),
             ("--stack", !capture.stack.is_empty()),
         ];
@@ -281,6 +282,7 @@ impl Host {
             every: capture.every,
             stack: capture.stack.clone(),
             classes: capture.classes.clone(),
+            as_live: capture.as_live,
             strict: capture.strict,
             scans_io: files.is_empty(),
             ..Input::default()
@@ -365,6 +367,9 @@ pub(super) struct CaptureOptions {
     /// Treat warnings about a capture as errors
     #[arg(long)]
     pub(super) strict: bool,
+    /// Judge a capture as it comes, like this host, not with what it shows later
+    #[arg(long)]
+    pub(super) as_live: bool,
     /// Distance of the samples of a capture without times
     #[arg(long, value_name = "TIME", value_parser = distance)]
     pub(super) every: Option<Duration>,

@@ -5,12 +5,13 @@ use clap::Args;
 
 use super::follow::{Observer, Run, follow};
 use super::help::similar_command;
+use super::hindsight::open_view;
 use super::options::{
     ANY_FIRST, Host, SelectionOptions, SourceOptions, VerdictOptions, WidthOption, sort_key,
 };
 use crate::console::RunContext;
 use crate::exit::Exit;
-use crate::intervals::{Detail, DeviceSelection, Input, IntervalRows, Intervals, NotFound};
+use crate::intervals::{DeviceSelection, Input, IntervalRows, NotFound};
 use crate::report::json_csv::Lines;
 use crate::report::native::{TableOptions, TableWriter, sort_value};
 use crate::sanitize::sanitize;
@@ -98,13 +99,7 @@ impl View {
         let baselines = self
             .verdicts
             .load_baselines(host.baselines_for(&input), context)?;
-        let intervals = Intervals::open(
-            &input,
-            &selection,
-            Detail::Report,
-            &baselines,
-            context.clock,
-        )?;
+        let intervals = open_view(&input, &selection, &baselines, context)?;
         let is_table = !self.json && !self.csv;
         let table =
             is_table.then(|| TableWriter::new(&options, context.is_terminal, context.time_zone()));

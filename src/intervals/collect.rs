@@ -8,6 +8,7 @@ use super::device_interval::{DeviceState, IntervalHeader, IntervalRows};
 use super::events::Events;
 use super::options::Detail;
 use super::run_clock::RunClock;
+use super::sample_source::OnWarning;
 use super::series::LatencySeries;
 use super::stream::{Intervals, NextInterval};
 use crate::judge::{
@@ -51,13 +52,14 @@ struct Collector {
     with_blocks: bool,
 }
 
-/// Reads all intervals of a source whose warnings were reported before. `on_interval` is called with each. If the first sample of the running system lacks a requested device,
+/// Reads all intervals. `on_interval` is called with each. If the first sample of the running system lacks a requested device,
 /// no interval is read.
 ///
 /// # Errors
 /// When the source cannot be read.
 pub fn collect(
     intervals: &mut Intervals<'_>,
+    on_warning: OnWarning<'_>,
     on_interval: &mut dyn FnMut(&IntervalRows),
 ) -> Result<Collected> {
     let mut collector = Collector {
@@ -67,11 +69,11 @@ pub fn collect(
     let mut host = HostReport::default();
     let mut identities = HashMap::new();
     let mut signal = None;
-    let has_sample = intervals.start(&mut |_| {})?;
+    let has_sample = intervals.start(on_warning)?;
     if has_sample && !(intervals.is_live() && intervals.not_found().is_some()) {
         collector.add_devices(intervals);
         loop {
-            match intervals.next(&mut |_| {})? {
+            match intervals.next(on_warning)? {
                 NextInterval::Rows(rows) => {
                     host.observe(&rows.header.host, rows.header.elapsed_s);
                     host.observe_nfs(&rows.header.nfs_waits);

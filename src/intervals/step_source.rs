@@ -59,7 +59,7 @@ pub struct StepSource<'a> {
     is_over: bool,
     /// The number of samples read so far.
     pub sample_count: u64,
-    /// The number of samples after which the source counts as read; `None` to read all.
+    /// The number of samples after which the source ends, unless it fails there; `None` to read all.
     pub(super) max_samples: Option<u64>,
     resampling: Resampling,
     /// True until the first sample of the range of time that is shown is read.
@@ -203,23 +203,20 @@ impl<'a> StepSource<'a> {
             self.missed_samples = self.missed_samples.saturating_add(missed);
         }
         let is_over = self.max_samples.is_some_and(|max| self.sample_count >= max);
-        let found = if is_over {
-            Ok(false)
-        } else {
-            self.samples
-                .read(&self.newest, &mut self.incoming, on_warning)
-        };
+        let found = self
+            .samples
+            .read(&self.newest, &mut self.incoming, on_warning);
         match found {
-            Ok(true) => {
+            Ok(true) if !is_over => {
                 self.sample_count += 1;
                 Ok(None)
             }
             // A shorter interval may be left at the end of an aggregated capture.
-            Ok(false) if self.steps > 0 => {
+            Ok(_) if self.steps > 0 => {
                 self.is_over = true;
                 Ok(Some(Next::Rest))
             }
-            Ok(false) => Ok(Some(Next::End)),
+            Ok(_) => Ok(Some(Next::End)),
             // A signal interrupts a read; that is not the capture's fault.
             Err(error) => self
                 .clock

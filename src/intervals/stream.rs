@@ -58,6 +58,17 @@ pub struct Intervals<'a> {
     pub span: RunSpan,
     /// True until the first interval of the range of time that is shown is returned.
     pub(super) is_before_range: bool,
+    run: Run,
+}
+
+/// What a run over the samples is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Run {
+    /// Judge them as they come.
+    AsItComes,
+    /// Learn from them, for a second run.
+    ToLearn,
+    WithHindsight,
 }
 
 /// What a first run has learned.
@@ -144,47 +155,63 @@ impl<'a> Intervals<'a> {
             has_all_requests: false,
             span: RunSpan::default(),
             is_before_range: input.range.begin.is_some(),
+            run: Run::AsItComes,
         })
     }
 
     /// Reads all intervals for what they teach: the first run, which a second one with hindsight follows. `on_start` is called
-    /// after the first sample, and returns whether to go on. Also returns the signal that ended the run, if one did.
+    /// after the first sample, and returns whether to go on; `on_interval` after each interval. Returns the number of the
+    /// signal that ended the run; `None` if the source ended.
     ///
     /// # Errors
     /// When the source cannot be read.
     pub fn learn(
-        mut self,
+        &mut self,
         on_warning: OnWarning<'_>,
         on_start: &mut dyn FnMut(&Self) -> bool,
         on_interval: &mut dyn FnMut(),
-    ) -> Result<(Learned, Option<u8>)> {
+    ) -> Result<Option<u8>> {
         self.tracker.judge = HostJudge::first_run();
-        let mut signal = None;
-        if self.start(on_warning)? && on_start(&self) {
-            loop {
-                match self.next_with_preceding(on_warning)? {
-                    NextInterval::Rows(_) => on_interval(),
-                    NextInterval::Break => {}
-                    NextInterval::End => break,
-                    NextInterval::Signal(number) => {
-                        signal = Some(number);
-                        break;
+        self.run = Run::ToLearn;
+        if !self.start(on_warning)? || !on_start(self) {
+            return Ok(None);
+        }
+        while !self.has_reached_count() {
+            match self.source.next(on_warning)? {
+                Next::Step { ends, is_preceding } => {
+                    self.judge(is_preceding);
+                    if !ends {
+                        continue;
                     }
+                    // The devices in trouble determine what of the running system is read next.
+                    if self.is_live() {
+                        drop(self.rows(is_preceding));
+                    }
+                    on_interval();
                 }
+                Next::Rest => {}
+                Next::Break => self.begin_segment(),
+                Next::End => break,
+                Next::Signal(number) => return Ok(Some(number)),
             }
         }
-        let learned = Learned {
+        Ok(None)
+    }
+
+    /// Ends a first run. Returns what it has learned, even before an error.
+    pub fn into_learned(self) -> Learned {
+        Learned {
             samples: self.source.sample_count,
             knowledge: self.tracker.judge.into_knowledge(),
-        };
-        Ok((learned, signal))
+        }
     }
 
     /// Judges with hindsight: with what a first run over the same samples has learned. Samples that were added meanwhile are not
-    /// read.
+    /// shown.
     pub fn with_hindsight(mut self, learned: Learned) -> Self {
         self.tracker.judge = HostJudge::second_run(learned.knowledge);
         self.source.max_samples = Some(learned.samples);
+        self.run = Run::WithHindsight;
         self
     }
 
@@ -212,25 +239,6 @@ impl<'a> Intervals<'a> {
     /// # Errors
     /// When the source cannot be read, or lacks the range; with `strict` also on a warning about a capture.
     pub fn next(&mut self, on_warning: OnWarning<'_>) -> Result<NextInterval> {
-        self.advance(on_warning, false)
-    }
-
-    /// Waits for the next interval, including [those before the range](IntervalHeader::is_preceding).
-    ///
-    /// # Errors
-    /// Those of [`Self::next`].
-    pub(super) fn next_with_preceding(
-        &mut self,
-        on_warning: OnWarning<'_>,
-    ) -> Result<NextInterval> {
-        self.advance(on_warning, true)
-    }
-
-    fn advance(
-        &mut self,
-        on_warning: OnWarning<'_>,
-        includes_preceding: bool,
-    ) -> Result<NextInterval> {
         if self.has_reached_count() {
             return Ok(NextInterval::End);
         }
@@ -252,11 +260,10 @@ impl<'a> Intervals<'a> {
                 Next::End => return Ok(NextInterval::End),
                 Next::Signal(signal) => return Ok(NextInterval::Signal(signal)),
             };
-            if is_preceding && !includes_preceding {
-                drop(self.rows(is_preceding));
-                continue;
+            let rows = self.rows(is_preceding);
+            if !is_preceding {
+                return Ok(NextInterval::Rows(rows));
             }
-            return Ok(NextInterval::Rows(self.rows(is_preceding)));
         }
     }
 
@@ -287,6 +294,9 @@ impl<'a> Intervals<'a> {
         self.attribution = self.attributor.finish_step();
         let attribution = self.attribution.as_ref();
         self.tracker.judge(&step, &self.topology, attribution);
+        if self.run == Run::ToLearn && !self.is_live() {
+            return;
+        }
         let now = Moment {
             at: step.newer.at.wall,
             run_s: self.run_s,
@@ -324,7 +334,6 @@ impl<'a> Intervals<'a> {
         let events = self.tracker.events(first, last, &self.filter);
         let missed_samples = self.source.missed_samples;
         let mut header = IntervalHeader {
-            is_preceding,
             missed_samples,
             ..header(first, last, span, self.has_all_requests)
         };
@@ -350,9 +359,11 @@ impl<'a> Intervals<'a> {
         for device in &mut devices {
             if let DeviceState::Active(activity) = &mut device.state {
                 activity.incident = self.events.ongoing(&device.names);
-                // What is part of an incident is no flicker.
+                // Hindsight does not flicker, nor does what is part of an incident.
                 let verdict = activity.assessment.verdict;
-                if activity.incident.is_some() && verdict.is_some_and(Verdict::is_trouble) {
+                let is_of_incident =
+                    activity.incident.is_some() && verdict.is_some_and(Verdict::is_trouble);
+                if self.run == Run::WithHindsight || is_of_incident {
                     activity.shown_verdict = verdict;
                 }
             }

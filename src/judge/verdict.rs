@@ -70,11 +70,6 @@ impl Verdict {
         }
     }
 
-    /// Its rank: the more severe, the higher.
-    pub fn severity(self) -> u8 {
-        self as u8
-    }
-
     /// Returns whether it is trouble: `slow` or worse.
     pub fn is_trouble(self) -> bool {
         self >= Self::Slow

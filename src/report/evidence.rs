@@ -752,11 +752,13 @@ fn harm_text(incident: &Incident, harm: &Harm) -> Option<String> {
             incident.victim.label
         ));
     }
+    // Less is no harm.
+    const CLEARLY_LONGER: f64 = 1.2;
+    let await_ms = harm.await_ms.filter(|ms| *ms > 0.0)?;
     let before = incident
         .before_ms
-        .filter(|ms| *ms > 0.0)
+        .filter(|ms| *ms > 0.0 && await_ms >= CLEARLY_LONGER * ms)
         .map(|ms| format!(", {} before", time(ms)));
-    let await_ms = harm.await_ms.filter(|ms| *ms > 0.0)?;
     Some(format!(
         "{} take {}{}",
         incident.requests?.noun(),

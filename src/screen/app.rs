@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use regex_lite::Regex;
 
-use super::history::{Frame, History, is_trouble, severity};
+use super::history::{Frame, History, is_trouble};
 use super::regions::Regions;
 use super::theme::Theme;
 use super::time_axis::TimeAxis;
@@ -254,7 +254,9 @@ impl App {
     pub(crate) fn sort_value(&self, device: &DeviceInterval) -> f64 {
         match self.options.sort {
             BY_NAME => 0.0,
-            BY_VERDICT => f64::from(severity(device.shown_verdict())),
+            BY_VERDICT => device
+                .shown_verdict()
+                .map_or(-1.0, |verdict| f64::from(verdict as u8)),
             key => sort_value(key, device),
         }
     }

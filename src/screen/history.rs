@@ -382,11 +382,6 @@ impl Merge for Point {
     }
 }
 
-/// Returns the rank of a verdict for sorting: an unknown verdict ranks above ok and below every trouble.
-pub(crate) fn severity(verdict: Option<Verdict>) -> u8 {
-    verdict.map_or(0, |verdict| verdict.severity() + 1)
-}
-
 #[derive(Clone, Debug)]
 struct Stored {
     /// The time at which it was taken; `None` if it is not known.

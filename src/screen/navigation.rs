@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::app::{App, PLAY_SPEEDS, Page, Source};
-use super::history::{is_trouble, lasted_s, severity};
+use super::history::{is_trouble, lasted_s};
 use crate::intervals::{DeviceInterval, IncidentSummary};
 use crate::judge::Verdict;
 
@@ -262,9 +262,9 @@ impl App {
     }
 }
 
-/// How bad a device is: the severity of its verdict, then its highest latency or, while it is stalled, for how long it has
+/// How bad a device is: its verdict, then its highest latency or, while it is stalled, for how long it has
 /// been.
-fn rank(device: &DeviceInterval) -> (u8, f64) {
+fn rank(device: &DeviceInterval) -> (Option<Verdict>, f64) {
     let kinds = device
         .stats()
         .map(|stats| [stats.reads, stats.writes, stats.flushes]);
@@ -278,5 +278,5 @@ fn rank(device: &DeviceInterval) -> (u8, f64) {
     } else {
         latencies.fold(0.0, f64::max)
     };
-    (severity(device.shown_verdict()), badness)
+    (device.shown_verdict(), badness)
 }

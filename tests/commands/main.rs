@@ -14,6 +14,7 @@ mod export;
 mod faults;
 mod hard_disks;
 mod health;
+mod hindsight;
 mod known_limits;
 mod latency;
 mod live;

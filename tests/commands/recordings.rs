@@ -85,7 +85,11 @@ fn files_in_any_order_are_one_recording() {
     });
     let [a, b, c] = &files;
     for words in [format!("{a} {b} {c}"), format!("{c} {a} {b}")] {
-        assert_eq!(output(&format!("--json {words}"), ""), whole, "{words}");
+        assert_eq!(
+            output(&format!("--json --as-live {words}"), ""),
+            whole,
+            "{words}"
+        );
         let (_, err, code) = output(&format!("analyze {words} --begin -3s"), "");
         assert_eq!((err.as_str(), code), ("", 0));
         assert_eq!(
@@ -162,7 +166,7 @@ fn how_devices_of_a_capture_are_stacked_can_be_stated() {
 fn what_a_device_of_a_capture_is_made_of_can_be_stated() {
     let evidence = |words: &str| {
         let (out, err, code) = output(
-            &format!("--json {words} fixtures/captures/sweep-randread.txt vda"),
+            &format!("--json --as-live {words} fixtures/captures/sweep-randread.txt vda"),
             "",
         );
         assert_eq!((err.as_str(), code), ("", 0));

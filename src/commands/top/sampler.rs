@@ -13,13 +13,12 @@ use jiff::tz::TimeZone;
 use crate::capture::RecordFilter;
 use crate::clock::{Clock, RealClock};
 use crate::commands::follow::{Observer, Run, follow};
+use crate::commands::hindsight::open_view;
 use crate::commands::record::Recorder;
 use crate::console::RunContext;
 use crate::counters::Sample;
 use crate::exit::Exit;
-use crate::intervals::{
-    BaselineStore, Detail, DeviceSelection, IncidentSummary, Input, IntervalRows, Intervals,
-};
+use crate::intervals::{BaselineStore, DeviceSelection, IncidentSummary, Input, IntervalRows};
 use crate::screen::{LIVE_HISTORY_S, MAX_TEXT_BYTES, SampleTexts, is_trouble};
 use crate::signals::{Signals, StopOnDrop};
 use crate::sink::{SampleBlock, WriteQueue};
@@ -198,7 +197,16 @@ fn sample(
     shared: &Shared,
     outlet: &Outlet,
 ) -> Result<()> {
-    let mut intervals = Intervals::open(input, selection, Detail::Report, baselines, clock)?;
+    let mut context = RunContext {
+        clock,
+        environment: &|_| None,
+        out: &mut std::io::sink(),
+        err: &mut &*shared,
+        is_terminal: false,
+        err_is_terminal: false,
+        may_lock_memory: false,
+    };
+    let mut intervals = open_view(input, selection, baselines, &mut context)?;
     let interval = intervals.requested_interval();
     let filter = RecordFilter::default();
     let mut recorder = Recorder::new(
@@ -211,15 +219,6 @@ fn sample(
     intervals.tap(Box::new(move |sample: &mut Sample, live: &Live<'_>| {
         shared.push_sample(recorder.block(sample, live, &mut |_| {}));
     }));
-    let mut context = RunContext {
-        clock,
-        environment: &|_| None,
-        out: &mut std::io::sink(),
-        err: &mut &*shared,
-        is_terminal: false,
-        err_is_terminal: false,
-        may_lock_memory: false,
-    };
     let topology = Arc::default();
     let mut feed = Feed {
         outlet,

@@ -176,6 +176,11 @@ impl IncidentTracker {
         if !tracked.has(names) {
             tracked.devices.push(Arc::clone(names));
         }
+        let begin = trouble.event.begin;
+        if begin.run_s < tracked.incident.begin.run_s {
+            let incident = Arc::make_mut(&mut tracked.incident);
+            (incident.begin, incident.begin_is_known) = (begin, trouble.begin_is_known);
+        }
         let victim = &tracked.incident.victim.device;
         if is_above(&names.device, &below, victim, topology) {
             tracked.set_victim(trouble);

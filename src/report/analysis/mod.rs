@@ -384,14 +384,6 @@ pub(in crate::report) fn devices_worst_first(report: &AnalysisReport) -> Vec<&De
         .into_iter()
         .flat_map(|incident| incident.devices.iter().map(|one| &*one.names.device))
         .collect();
-    // A device without a verdict may be in trouble.
-    let rank = |verdict: Option<Verdict>| match verdict {
-        Some(verdict) if verdict.severity() > Verdict::AccountingOff.severity() => {
-            verdict.severity() + 2
-        }
-        None => Verdict::AccountingOff.severity() + 2,
-        Some(verdict) => verdict.severity(),
-    };
     let key = |device: &DeviceReport| {
         let incident = in_trouble.iter().position(|name| *name == device.device);
         // Devices that are ok keep their order.
@@ -399,7 +391,7 @@ pub(in crate::report) fn devices_worst_first(report: &AnalysisReport) -> Vec<&De
         let latency = device.all.await_ms.max.filter(|_| !is_well).unwrap_or(0.0);
         (
             incident.unwrap_or(usize::MAX),
-            Reverse(rank(device.verdict)),
+            Reverse(device.verdict),
             latency,
         )
     };
@@ -417,13 +409,11 @@ pub(in crate::report) fn worse_verdict(
     report: &AnalysisReport,
     device: &DeviceReport,
 ) -> Option<Verdict> {
-    let own = device.verdict.map(Verdict::severity);
     let verdicts = report
         .events
         .incidents_of(&device.device)
         .filter_map(|(_, verdict)| Some(verdict?.0));
-    let worst = verdicts.max_by_key(|verdict| verdict.severity());
-    worst.filter(|worst| own.is_none_or(|own| worst.severity() > own))
+    verdicts.max().filter(|worst| Some(*worst) > device.verdict)
 }
 
 /// The most departures that are listed without `--details`.
@@ -795,10 +785,11 @@ mod order_tests {
         let devices = [
             device("sda", Some(Verdict::Ok), 1.0),
             device("sdb", Some(Verdict::Ok), 9.0),
-            device("sdc", None, 1.0),
-            device("sdd", None, 9.0),
+            device("sdc", Some(Verdict::Busy), 1.0),
+            device("sdd", Some(Verdict::Busy), 9.0),
             device("sde", Some(Verdict::Capped), 1.0),
-            device("sdf", Some(Verdict::Idle), 5.0),
+            device("sdf", None, 1.0),
+            device("sdg", Some(Verdict::Idle), 5.0),
         ];
         let report = report_of(&devices);
         let order = devices_worst_first(&report);
@@ -806,7 +797,7 @@ mod order_tests {
             .into_iter()
             .map(|device| device.device.as_str())
             .collect();
-        assert_eq!(names, ["sde", "sdd", "sdc", "sda", "sdb", "sdf"]);
+        assert_eq!(names, ["sde", "sdd", "sdc", "sda", "sdb", "sdg", "sdf"]);
     }
 }
 

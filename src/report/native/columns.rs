@@ -227,16 +227,9 @@ fn max(parts: [Option<f64>; 3]) -> Option<f64> {
     parts.into_iter().flatten().reduce(f64::max)
 }
 
-/// Returns the rank of the verdict. An unknown verdict ranks like accounting that is off: below every known problem,
-/// above ok.
+/// Returns the place of the verdict among all of them: the more severe, the higher.
 fn verdict_severity(activity: &DeviceActivity) -> Option<f64> {
-    Some(f64::from(
-        activity
-            .assessment
-            .verdict
-            .unwrap_or(Verdict::AccountingOff)
-            .severity(),
-    ))
+    Some(f64::from(activity.assessment.verdict? as u8))
 }
 
 impl Column {
@@ -295,9 +288,9 @@ impl Column {
             (Saturation, _) => Emphasis::of_saturation(self.value(activity), threshold),
             // Trouble that costs nobody anything belongs to no incident.
             (CellText::Verdict, _) if activity.incident.is_none() => Emphasis::Plain,
-            (CellText::Verdict, _) => match activity.assessment.verdict.map(Verdict::severity) {
-                Some(severity) if severity > Verdict::Queueing.severity() => Emphasis::Alert,
-                Some(severity) if severity == Verdict::Queueing.severity() => Emphasis::Warning,
+            (CellText::Verdict, _) => match activity.assessment.verdict {
+                Some(Verdict::Queueing) => Emphasis::Warning,
+                Some(verdict) if verdict.is_trouble() => Emphasis::Alert,
                 _ => Emphasis::Plain,
             },
             _ => Emphasis::Plain,

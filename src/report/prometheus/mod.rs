@@ -724,7 +724,7 @@ mod dashboard_tests {
         let names = &timeline["fieldConfig"]["defaults"]["mappings"][0]["options"];
         let query = timeline["targets"][0]["expr"].as_str().unwrap();
         // Level 0 stands for no verdict.
-        let verdicts = Verdict::ALL.map(|verdict| (verdict.severity() + 1, verdict.name()));
+        let verdicts = Verdict::ALL.map(|verdict| (verdict as u8 + 1, verdict.name()));
         assert_eq!(names.as_object().unwrap().len(), verdicts.len() + 1);
         for (level, name) in verdicts.into_iter().chain([(0, "unknown")]) {
             assert_eq!(names[level.to_string()]["text"], name);

@@ -329,17 +329,14 @@ fn incidents_and_the_worst_interval_are_found() {
     assert!(text(&mut app).contains("no later incident"));
     assert_eq!(seen.len(), 1);
     press(&mut app, "0w");
-    let worst = app.incidents.iter().map(|one| one.verdict.severity()).max();
+    let worst = app.incidents.iter().map(|one| one.verdict).max();
     let row = app
         .rows()
         .listed
         .into_iter()
         .find(|row| Some(row.device.device()) == app.selected.as_deref())
         .unwrap();
-    assert_eq!(
-        row.device.verdict().map(|verdict| verdict.severity()),
-        worst
-    );
+    assert_eq!(row.device.verdict(), worst);
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn a_recording_holds_the_baseline_that_was_used() {
             // The saved baselines of the host that replays are not read.
             let elsewhere = Host::new("sda", "naa.1");
             let (out, err, _) = elsewhere.run(
-                &format!("--json --from {} {more}", recording.display()),
+                &format!("--json --as-live --from {} {more}", recording.display()),
                 &[],
                 |_| {},
             );

@@ -107,6 +107,29 @@ fn counters_are_the_same_however_far_apart_points_are() {
 }
 
 #[test]
+fn every_second_of_samples_shorter_than_a_judgement_counts_once() {
+    let outcome = blkstat("export --from fixtures/oracle/bursts-01s.txt.gz").run();
+    let mut seconds = 0.0;
+    for verdict in [
+        "unknown",
+        "idle",
+        "ok",
+        "busy",
+        "queueing",
+        "slow",
+        "saturated",
+        "capped",
+        "stalled",
+    ] {
+        let metric =
+            format!("blkstat_disk_verdict_seconds_total{{device=\"sda\",verdict=\"{verdict}\"}}");
+        seconds += points(&outcome.out, &metric).last().unwrap().0;
+    }
+    // The samples span 90 s.
+    assert!((seconds - 90.0).abs() < 0.01, "{seconds}");
+}
+
+#[test]
 fn what_is_no_recording_ends_as_in_other_views() {
     let (out, err, code) = output("export --from -", "no capture\n");
     assert!(

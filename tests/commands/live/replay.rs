@@ -27,7 +27,8 @@ fn a_replayed_recording_prints_the_live_numbers() {
             "--since-boot --all",
         ] {
             let (live, _, _) = output(&format!("{options} 1 6"), 6);
-            let (replayed, err, _) = output(&format!("{options} --from {}", file.display()), 0);
+            let (replayed, err, _) =
+                output(&format!("{options} --as-live --from {}", file.display()), 0);
             assert_eq!((replayed, err.as_str()), (live, ""), "{options}");
         }
     }
@@ -97,8 +98,13 @@ fn missed_samples_are_counted_in_the_interval_that_covers_them_and_in_a_recordin
     assert_eq!(numbers(&live, "elapsed_s"), [1.0, 3.5, 3.0, 3.0]);
     let file = host.path().join("late.txt");
     output_late(&format!("record {} 1 4", file.display()), &host);
-    let replayed =
-        |more: &str| output(&format!("--json --from {} sda {more}", file.display()), 0).0;
+    let replayed = |more: &str| {
+        output(
+            &format!("--json --as-live --from {} sda {more}", file.display()),
+            0,
+        )
+        .0
+    };
     assert_eq!(replayed(""), live);
     // An aggregated interval has the sum.
     assert_eq!(numbers(&replayed("60"), "missed_samples"), [6.0]);

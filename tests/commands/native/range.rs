@@ -102,9 +102,10 @@ fn compressed_captures_and_pipes_have_the_same_ranges() {
         ("--end 18:28:09", true),
         ("--begin 18:28:36", true),
     ] {
-        let expected = json(&format!("--from {MIXED} {range}"));
+        let from_gz = json(&format!("--from {gz} {range}"));
+        assert_eq!(from_gz, json(&format!("--from {MIXED} {range}")), "{range}");
+        let expected = json(&format!("--as-live --from {MIXED} {range}"));
         assert!(!expected.is_empty());
-        assert_eq!(json(&format!("--from {gz} {range}")), expected, "{range}");
         let (out, err, code) = output(&format!("--json --from - {range}"), &text);
         if is_known_in_pipe {
             assert_eq!(

@@ -33,7 +33,7 @@ fn a_replay_shows_what_the_live_view_showed() {
         output("--json", 4)
     );
     let (live, _, _) = run_on_host("", |_| {}, "--who --json 1 4", 4);
-    assert_eq!(replay(&format!("--json --from {file}")), live);
+    assert_eq!(replay(&format!("--json --as-live --from {file}")), live);
     assert!(live.contains("\"throttled\""), "{live}");
 }
 
