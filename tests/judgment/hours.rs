@@ -49,7 +49,7 @@ fn verdicts(setup: &Setup, random: &mut Random) -> Vec<String> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("hours.txt");
     fs::write(&path, simulate(setup, random).text).unwrap();
-    let table = run(&["--csv", "--all", "--from"], &path);
+    let table = run(&["--csv", "--all", "--as-live", "--from"], &path);
     let mut lines = table.lines();
     let titles = lines.next().unwrap();
     let column = titles

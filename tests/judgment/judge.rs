@@ -74,7 +74,7 @@ fn run_on(text: &str, arguments: &[&str]) -> String {
 
 /// Returns the lines of all devices that the live view prints of the text of a capture.
 pub(crate) fn rows(text: &str, options: &[&str]) -> Vec<Value> {
-    let arguments = [&["--json", "--all"], options, &["--from"]].concat();
+    let arguments = [&["--json", "--all", "--as-live"], options, &["--from"]].concat();
     run_on(text, &arguments)
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -92,7 +92,10 @@ pub(crate) fn report(text: &str, device: &str, options: &[&str]) -> Value {
 
 /// Returns the verdict of the live view on each interval of each device.
 pub(crate) fn judge_live(capture: &Path, devices: &[&str]) -> Vec<LiveJudgments> {
-    let text = run(&["--json", "--all", "--partitions", "--from"], capture);
+    let text = run(
+        &["--json", "--all", "--partitions", "--as-live", "--from"],
+        capture,
+    );
     let rows: Vec<Value> = text
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())

@@ -100,7 +100,7 @@ fn judge(capture: &Path, options: &[String]) -> ByDevice {
         let words = words.iter().map(|word| (*word).to_owned());
         words.chain(options.iter().cloned()).collect()
     };
-    let mut live = arguments(&["--json", "--all", "--partitions"]);
+    let mut live = arguments(&["--json", "--all", "--partitions", "--as-live"]);
     live.push("--from".to_owned());
     let mut devices = ByDevice::new();
     let mut times: Vec<Value> = Vec::new();
