@@ -1,7 +1,6 @@
 //! Parsers of the files of cgroups and processes. Each takes the bytes of a file. A line that it does not understand is
 //! ignored without affecting other lines: the kernel's formats grow, and a file may end in the middle of a line.
 
-use super::LimitKind;
 use crate::counters::{CgroupDevice, DeviceNumber, IoCounters, parse_device_number};
 
 /// Splits a text into lines of words. Lines that are not UTF-8 are left out.
@@ -38,8 +37,8 @@ pub fn parse_blkio_counter(
     }
 }
 
-/// Adds the limits of this kind, which a file has, to the devices of a cgroup: `8:0 1000`.
-pub fn parse_blkio_limit(text: &[u8], kind: LimitKind, devices: &mut Vec<CgroupDevice>) {
+/// Adds the limits that a file has, those at this index of [`CgroupDevice::limits`], to the devices of a cgroup: `8:0 1000`.
+pub fn parse_blkio_limit(text: &[u8], index: usize, devices: &mut Vec<CgroupDevice>) {
     for mut words in lines(text) {
         let Some(number) = words.next().and_then(parse_device_number) else {
             continue;
@@ -47,7 +46,7 @@ pub fn parse_blkio_limit(text: &[u8], kind: LimitKind, devices: &mut Vec<CgroupD
         let (Some(Ok(value)), None) = (words.next().map(str::parse), words.next()) else {
             continue;
         };
-        CgroupDevice::entry(devices, number).limits[kind as usize] = Some(value);
+        CgroupDevice::entry(devices, number).limits[index] = Some(value);
     }
 }
 
@@ -75,14 +74,14 @@ pub fn parse_io_max(text: &[u8], devices: &mut Vec<CgroupDevice>) {
     each_value(text, |number, key, value| {
         // `max` means no limit.
         let Ok(value) = value.parse() else { return };
-        let kind = match key {
-            "riops" => LimitKind::ReadIops,
-            "wiops" => LimitKind::WriteIops,
-            "rbps" => LimitKind::ReadBytes,
-            "wbps" => LimitKind::WriteBytes,
+        let index = match key {
+            "riops" => 0,
+            "wiops" => 1,
+            "rbps" => 2,
+            "wbps" => 3,
             _ => return,
         };
-        CgroupDevice::entry(devices, number).limits[kind as usize] = Some(value);
+        CgroupDevice::entry(devices, number).limits[index] = Some(value);
     });
 }
 
@@ -220,13 +219,9 @@ mod tests {
     #[test]
     fn each_file_of_limits_has_one_limit() {
         let mut devices = Vec::new();
-        parse_blkio_limit(b"7:0 777\n", LimitKind::ReadIops, &mut devices);
-        parse_blkio_limit(b"7:0 1048576", LimitKind::WriteBytes, &mut devices);
-        parse_blkio_limit(
-            b"7:0 max\n7:0\n7:0 5 6\nTotal 5\n",
-            LimitKind::WriteIops,
-            &mut devices,
-        );
+        parse_blkio_limit(b"7:0 777\n", 0, &mut devices);
+        parse_blkio_limit(b"7:0 1048576", 3, &mut devices);
+        parse_blkio_limit(b"7:0 max\n7:0\n7:0 5 6\nTotal 5\n", 1, &mut devices);
         let limits = [Some(777), None, None, Some(1_048_576)];
         assert_eq!(
             devices,

@@ -11,11 +11,13 @@
 
 mod cgroup_name;
 pub mod files;
+mod limit;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 pub use self::cgroup_name::cgroup_name;
+pub use self::limit::{IoDirection, Limit, LimitSource, RateUnit};
 use crate::counters::{
     BlockedTask, Cgroup, CgroupDevice, CgroupHierarchy, DeviceNumber, HungRead, IoCounters,
     IoLimits, IoScan, Pressure, ProcessIo, ScanProblem, ScannedDevice,
@@ -46,7 +48,7 @@ pub struct Attribution {
 pub struct DeviceUse {
     pub number: DeviceNumber,
     /// The kernel's name.
-    pub name: String,
+    pub name: Arc<str>,
     /// Its own counters.
     pub total: IoRates,
     /// The cgroups that used it or are limited on it, those with the most bytes first.
@@ -251,26 +253,40 @@ impl Window {
         history: &LimitHistory,
         elapsed_s: f64,
     ) -> Vec<DeviceUse> {
+        let names: HashMap<DeviceNumber, Arc<str>> = newer
+            .devices
+            .iter()
+            .map(|device| (device.number, Arc::from(device.name.as_str())))
+            .collect();
+        let source = LimitSource::Cgroup(newer.hierarchy.unwrap_or_default());
         let mut by_device: HashMap<DeviceNumber, Vec<CgroupUse>> = HashMap::new();
         for delta in deltas {
+            let Some(device) = names.get(&delta.number) else {
+                continue;
+            };
             let cgroup = &newer.cgroups[delta.cgroup];
-            let limits = limits_on(cgroup, delta.number);
-            if limits == IoLimits::default() && delta.own == IoCounters::default() {
+            let values = limits_on(cgroup, delta.number);
+            if values == IoLimits::default() && delta.own == IoCounters::default() {
                 continue;
             }
-            let limit_use = |(kind, value): (LimitKind, u64)| {
+            let mut limits = Vec::new();
+            for (kind, value) in limits_set(&values) {
+                let (direction, unit) = kind;
                 let key = (Arc::clone(&cgroup.path), delta.number, kind);
-                let (is_reached, is_near) = (self.reached.contains(&key), history.is_near(&key));
-                let rate = kind.amount(&delta.counted).0 as f64 / elapsed_s;
-                LimitUse {
-                    kind,
-                    value,
-                    rate,
-                    is_reached,
-                    is_near,
-                }
-            };
-            let limits = LimitKind::of(&limits).map(limit_use).collect();
+                limits.push(LimitUse {
+                    limit: Limit {
+                        owner: Some(Arc::clone(&cgroup.path)),
+                        device: Arc::clone(device),
+                        direction,
+                        unit,
+                        value: value as f64 / unit.size(),
+                        source,
+                    },
+                    rate: limited_amount(&delta.counted, kind).0 as f64 / unit.size() / elapsed_s,
+                    is_reached: self.reached.contains(&key),
+                    is_near: history.is_near(&key),
+                });
+            }
             let rates = IoRates::of(&delta.own, elapsed_s);
             let cgroup_use = CgroupUse {
                 path: Arc::clone(&cgroup.path),
@@ -292,7 +308,7 @@ impl Window {
             complete_shares(&mut cgroups, &total);
             DeviceUse {
                 number: device.number,
-                name: device.name.clone(),
+                name: Arc::clone(&names[&device.number]),
                 total,
                 cgroups,
             }
@@ -520,55 +536,39 @@ const MAX_INTERVALS: usize = 10;
 /// second, one of 19 becomes 10 (blk-throttle's slices; measured on Linux 6.18 with limits of 5 to 1234).
 const SLICES_PER_S: u64 = 10;
 
-/// A kind of limit. As a number, it is the index in [`IoLimits`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum LimitKind {
-    ReadIops,
-    WriteIops,
-    ReadBytes,
-    WriteBytes,
+/// What the limits of [`IoLimits`] are on, in their order.
+const LIMITED: [(IoDirection, RateUnit); 4] = [
+    (IoDirection::Reads, RateUnit::Requests),
+    (IoDirection::Writes, RateUnit::Requests),
+    (IoDirection::Reads, RateUnit::Kib),
+    (IoDirection::Writes, RateUnit::Kib),
+];
+
+/// The limits that are set, in requests or bytes per second.
+fn limits_set(limits: &IoLimits) -> impl Iterator<Item = ((IoDirection, RateUnit), u64)> + use<> {
+    LIMITED
+        .into_iter()
+        .zip(*limits)
+        .filter_map(|(kind, value)| Some((kind, value?)))
 }
 
-impl LimitKind {
-    pub const ALL: [Self; 4] = [
-        Self::ReadIops,
-        Self::WriteIops,
-        Self::ReadBytes,
-        Self::WriteBytes,
-    ];
-
-    /// Returns the limits that are set, with their values.
-    pub fn of(limits: &IoLimits) -> impl Iterator<Item = (Self, u64)> + use<> {
-        Self::ALL
-            .into_iter()
-            .zip(*limits)
-            .filter_map(|(kind, value)| Some((kind, value?)))
-    }
-
-    /// Returns whether it counts bytes rather than requests.
-    pub fn is_bytes(self) -> bool {
-        matches!(self, Self::ReadBytes | Self::WriteBytes)
-    }
-
-    /// Returns the amount that the limit applies to, and the mean amount of a request.
-    fn amount(self, io: &IoCounters) -> (u64, f64) {
-        let mean = |bytes: u64, requests: u64| bytes as f64 / requests.max(1) as f64;
-        match self {
-            Self::ReadIops => (io.reads, 1.0),
-            Self::WriteIops => (io.writes, 1.0),
-            Self::ReadBytes => (io.read_bytes, mean(io.read_bytes, io.reads)),
-            Self::WriteBytes => (io.write_bytes, mean(io.write_bytes, io.writes)),
-        }
+/// The requests or bytes to which a limit of a cgroup applies, and how much of them a request is on average.
+fn limited_amount(io: &IoCounters, (direction, unit): (IoDirection, RateUnit)) -> (u64, f64) {
+    let (requests, bytes) = match direction {
+        IoDirection::Reads => (io.reads, io.read_bytes),
+        _ => (io.writes, io.write_bytes),
+    };
+    match unit {
+        RateUnit::Requests => (requests, 1.0),
+        RateUnit::Kib => (bytes, bytes as f64 / requests.max(1) as f64),
     }
 }
 
 /// The use of a limit in an interval.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct LimitUse {
-    pub kind: LimitKind,
-    /// Its value, per second.
-    pub value: u64,
-    /// The rate that it applies to, per second: in version 2, it includes that of descendants.
+    pub limit: Limit,
+    /// The rate that it applies to, in its unit per second: in version 2, it includes that of descendants.
     pub rate: f64,
     /// The rate has been at the limit for three intervals, or tasks have waited while the limit permits less than one
     /// request in an interval.
@@ -638,7 +638,7 @@ impl Observed {
 }
 
 /// A limit: the cgroup, the device and the kind.
-type LimitKey = (Arc<str>, DeviceNumber, LimitKind);
+type LimitKey = (Arc<str>, DeviceNumber, (IoDirection, RateUnit));
 
 /// Follows the use of limits over several intervals.
 #[derive(Default)]
@@ -658,8 +658,8 @@ impl LimitHistory {
         (delta, elapsed_s): (&IoCounters, f64),
         is_waiting: bool,
     ) {
-        for (kind, value) in LimitKind::of(limits) {
-            let (amount, request) = kind.amount(delta);
+        for (kind, value) in limits_set(limits) {
+            let (amount, request) = limited_amount(delta, kind);
             let key = (Arc::clone(path), number, kind);
             let mut recent = self.recent.remove(&key).unwrap_or_default();
             // A limit that was changed was not reached before.
@@ -740,19 +740,12 @@ const MIN_SHARE: f64 = 0.5;
 /// The fractions of a limit between which a limit that has held a device back goes on to do so, without a rate that is
 /// exactly at it in three intervals: the load may be a little uneven, and scans come late.
 const STILL_REACHED: [f64; 2] = [0.8, 2.0];
-const SMALLEST_REQUEST_BYTES: f64 = 4096.0;
+const SMALLEST_REQUEST_KIB: f64 = 4.0;
 
-/// A limit that a cgroup has reached, as seen from a device.
+/// A limit that a cgroup has reached, as seen from a device that it is on, or that lies above that one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReachedLimit {
-    /// The path of the cgroup.
-    pub cgroup: Arc<str>,
-    /// The device that the limit is on: this one, or one below it.
-    pub limited_device: String,
-    pub kind: LimitKind,
-    /// Its value, per second.
-    pub value: u64,
-    pub hierarchy: CgroupHierarchy,
+    pub limit: Limit,
     /// The share of the device's bytes, in percent, of the cgroup and all others that the limit applies to; `None`
     /// without bytes.
     pub share_pct: Option<f64>,
@@ -760,9 +753,6 @@ pub struct ReachedLimit {
     /// requests, or are the only ones whose tasks wait, or its requests wait above the device with the limit.
     pub holds_device: bool,
 }
-
-/// A reached limit with the path of its cgroup and the name of its device.
-type Candidate<'a> = (&'a CgroupUse, &'a str, LimitKind, u64);
 
 impl Attribution {
     /// Returns the limit that holds the requests of a device back, or that of the cgroup with most of its bytes among
@@ -781,12 +771,14 @@ impl Attribution {
         let none = DeviceUse::default();
         let usage = self.device(device).unwrap_or(&none);
         let limited = [device].into_iter().chain(below.iter().map(String::as_str));
-        let candidates: Vec<Candidate<'_>> = limited
+        let candidates: Vec<&Limit> = limited
             .flat_map(|name| self.reached_on(name, is_held))
             .collect();
-        let applies = |(limited, ..): &Candidate<'_>, path: &str| match hierarchy {
-            CgroupHierarchy::V1 => *limited.path == *path,
-            CgroupHierarchy::V2 => is_in_cgroup(&limited.path, path),
+        let applies = |limit: &Limit, path: &str| {
+            limit.owner.as_deref().is_some_and(|owner| match hierarchy {
+                CgroupHierarchy::V1 => owner == path,
+                CgroupHierarchy::V2 => is_in_cgroup(owner, path),
+            })
         };
         let share =
             |is_limited: &dyn Fn(&str) -> bool, amount: fn(&CgroupUse) -> f64, total: f64| {
@@ -814,27 +806,26 @@ impl Attribution {
                 usage.total.ios_per_s(),
             )
         };
-        let share_of =
-            |candidate: &Candidate<'_>| bytes(&|path| applies(candidate, path)).unwrap_or_default();
-        let first = candidates.iter().max_by(|a, b| {
+        let share_of = |limit: &Limit| bytes(&|path| applies(limit, path)).unwrap_or_default();
+        let first = *candidates.iter().max_by(|a, b| {
             // Among the limits of one cgroup, the one on the device itself.
             share_of(a)
                 .total_cmp(&share_of(b))
-                .then_with(|| (a.1 == device).cmp(&(b.1 == device)))
+                .then_with(|| (&*a.device == device).cmp(&(&*b.device == device)))
         })?;
-        let is_any = |path: &str| candidates.iter().any(|candidate| applies(candidate, path));
+        let is_any = |path: &str| candidates.iter().any(|limit| applies(limit, path));
         let is_much = |share: Option<f64>| share.is_some_and(|share| share >= MIN_SHARE);
         let others = self
             .devices
             .iter()
-            .filter(|other| other.name != device && other.name != first.1);
+            .filter(|other| &*other.name != device && other.name != first.device);
         let mut uses = others.flat_map(|other| &other.cgroups);
-        let is_elsewhere =
-            uses.any(|used| used.path == first.0.path && used.rates.ios_per_s() > 0.0);
+        let is_elsewhere = uses
+            .any(|used| first.owner.as_ref() == Some(&used.path) && used.rates.ios_per_s() > 0.0);
         // Where nothing completes, no cgroup is seen to use the device.
         let is_unused =
             !is_idle && usage.total.ios_per_s() == 0.0 && usage.cgroups.is_empty() && !is_elsewhere;
-        let is_held = is_held && first.1 != device && !is_elsewhere;
+        let is_held = is_held && &*first.device != device && !is_elsewhere;
         let uses_device =
             is_unused || is_held || usage.cgroups.iter().any(|cgroup| is_any(&cgroup.path));
         let mut waiting = self
@@ -848,11 +839,7 @@ impl Attribution {
             || is_much(requests(&is_any))
             || uses_device && are_all_waiting_limited;
         uses_device.then(|| ReachedLimit {
-            cgroup: Arc::clone(&first.0.path),
-            limited_device: first.1.to_owned(),
-            kind: first.2,
-            value: first.3,
-            hierarchy,
+            limit: first.clone(),
             share_pct: bytes(&|path| applies(first, path)).map(|share| 100.0 * share),
             holds_device,
         })
@@ -864,63 +851,42 @@ impl Attribution {
     pub fn blocking_limit<'a>(
         &'a self,
         limited: impl IntoIterator<Item = &'a String>,
-    ) -> Option<ReachedLimit> {
-        let hierarchy = self.hierarchy?;
-        let of_device = |name: &'a String| {
-            let cgroups = self
-                .device(name)
-                .into_iter()
-                .flat_map(|device| &device.cgroups);
-            cgroups.flat_map(move |cgroup| {
-                cgroup.limits.iter().map(move |limit| (name, cgroup, limit))
-            })
-        };
-        let mut limits = limited.into_iter().flat_map(of_device);
-        let (name, cgroup, limit) = limits.find(|(.., limit)| permits_no_request(limit))?;
-        Some(ReachedLimit {
-            cgroup: Arc::clone(&cgroup.path),
-            limited_device: name.clone(),
-            kind: limit.kind,
-            value: limit.value,
-            hierarchy,
-            share_pct: None,
-            holds_device: true,
-        })
+    ) -> Option<&'a Limit> {
+        limited
+            .into_iter()
+            .flat_map(|name| self.limit_uses(name))
+            .map(|used| &used.limit)
+            .find(|limit| permits_no_request(limit))
     }
 
     /// Returns whether a limit that has held a device back still does: it is still set, and the rate is near it or, where
     /// it permits less than a request per second, the device is in trouble.
-    pub fn still_holds(&self, known: &ReachedLimit, is_in_trouble: bool) -> bool {
-        let cgroups = self
-            .device(&known.limited_device)
-            .into_iter()
-            .flat_map(|device| &device.cgroups);
-        let limits = cgroups
-            .filter(|cgroup| cgroup.path == known.cgroup)
-            .flat_map(|cgroup| &cgroup.limits);
-        let mut same =
-            limits.filter(|limit| (limit.kind, limit.value) == (known.kind, known.value));
-        same.any(|limit| {
-            let permitted = limit.value as f64;
-            let is_near =
-                (STILL_REACHED[0] * permitted..=STILL_REACHED[1] * permitted).contains(&limit.rate);
-            limit.is_reached
-                || limit.is_near
-                || is_near
-                || permits_no_request(limit) && is_in_trouble
-        })
+    pub fn still_holds(&self, known: &Limit, is_in_trouble: bool) -> bool {
+        let still = STILL_REACHED[0] * known.value..=STILL_REACHED[1] * known.value;
+        self.limit_uses(&known.device)
+            .filter(|used| used.limit == *known)
+            .any(|used| {
+                used.is_reached
+                    || used.is_near
+                    || still.contains(&used.rate)
+                    || permits_no_request(known) && is_in_trouble
+            })
     }
 
     /// Returns the use of a device by the kernel's name; `None` if it had no I/O and no limits.
     pub fn device(&self, name: &str) -> Option<&DeviceUse> {
-        self.devices.iter().find(|device| device.name == name)
+        self.devices.iter().find(|device| *device.name == *name)
     }
 
-    fn reached_on<'a>(
-        &'a self,
-        name: &'a str,
-        is_held: bool,
-    ) -> impl Iterator<Item = Candidate<'a>> {
+    /// The use of all limits on a device.
+    fn limit_uses(&self, name: &str) -> impl Iterator<Item = &LimitUse> {
+        self.device(name)
+            .into_iter()
+            .flat_map(|device| &device.cgroups)
+            .flat_map(|cgroup| &cgroup.limits)
+    }
+
+    fn reached_on(&self, name: &str, is_held: bool) -> impl Iterator<Item = &Limit> {
         let cgroups = self
             .device(name)
             .into_iter()
@@ -939,14 +905,14 @@ impl Attribution {
             let reached = cgroup
                 .limits
                 .iter()
-                .filter(move |limit| limit.is_reached || suffices_near && limit.is_near);
-            reached.map(move |limit| (cgroup, name, limit.kind, limit.value))
+                .filter(move |used| used.is_reached || suffices_near && used.is_near);
+            reached.map(|used| &used.limit)
         })
     }
 }
 
-fn permits_no_request(limit: &LimitUse) -> bool {
-    limit.kind.is_bytes() && (limit.value as f64) < SMALLEST_REQUEST_BYTES
+fn permits_no_request(limit: &Limit) -> bool {
+    limit.unit == RateUnit::Kib && limit.value < SMALLEST_REQUEST_KIB
 }
 
 #[cfg(test)]
@@ -1218,7 +1184,11 @@ mod limit_use_tests {
         let near = |limit: u64, reads: &[u64]| {
             let mut history = LimitHistory::default();
             let limits = [Some(limit), None, None, None];
-            let key = (Arc::from("/a"), (8, 0), LimitKind::ReadIops);
+            let key = (
+                Arc::from("/a"),
+                (8, 0),
+                (IoDirection::Reads, RateUnit::Requests),
+            );
             for reads in reads {
                 let delta = IoCounters {
                     reads: *reads,
@@ -1420,16 +1390,22 @@ mod reached_limit_tests {
     use crate::attribution::IoRates;
     use crate::counters::BlockedTask;
 
-    fn cgroup(path: &str, bytes: f64, limit: Option<u64>) -> CgroupUse {
+    fn cgroup(path: &str, bytes: f64, limit: Option<f64>) -> CgroupUse {
         let rates = IoRates {
             reads_per_s: bytes / 4096.0,
             read_bytes_per_s: bytes,
             ..IoRates::default()
         };
         let limits = limit.map(|value| LimitUse {
-            kind: LimitKind::ReadIops,
-            value,
-            rate: value as f64,
+            limit: Limit {
+                owner: Some(path.into()),
+                device: "".into(),
+                direction: IoDirection::Reads,
+                unit: RateUnit::Requests,
+                value,
+                source: LimitSource::Cgroup(CgroupHierarchy::V2),
+            },
+            rate: value,
             is_reached: true,
             is_near: true,
         });
@@ -1441,7 +1417,10 @@ mod reached_limit_tests {
         }
     }
 
-    fn device(name: &str, cgroups: Vec<CgroupUse>) -> DeviceUse {
+    fn device(name: &str, mut cgroups: Vec<CgroupUse>) -> DeviceUse {
+        for used in cgroups.iter_mut().flat_map(|cgroup| &mut cgroup.limits) {
+            used.limit.device = name.into();
+        }
         let bytes: f64 = cgroups
             .iter()
             .map(|cgroup| cgroup.rates.read_bytes_per_s)
@@ -1473,29 +1452,29 @@ mod reached_limit_tests {
         below: &[&str],
     ) -> Option<(String, Option<f64>, bool)> {
         let below: Vec<String> = below.iter().map(|name| (*name).to_owned()).collect();
-        let limit = attribution.reached_limit(name, &below, false, false)?;
+        let reached = attribution.reached_limit(name, &below, false, false)?;
         Some((
-            format!("{} on {}", limit.cgroup, limit.limited_device),
-            limit.share_pct,
-            limit.holds_device,
+            format!("{} on {}", reached.limit.owner?, reached.limit.device),
+            reached.share_pct,
+            reached.holds_device,
         ))
     }
 
     #[test]
     fn a_limit_of_less_than_a_request_blocks_whoever_is_in_flight_above() {
-        let mut limited = cgroup("/db", 0.0, Some(100));
+        let mut limited = cgroup("/db", 0.0, Some(100.0));
         let attribution =
             |limited: &CgroupUse| attribution(vec![device("sda", vec![limited.clone()])]);
         let below = ["sda".to_owned()];
         assert_eq!(attribution(&limited).blocking_limit(&below), None);
-        limited.limits[0].kind = LimitKind::ReadBytes;
-        let limit = &mut limited.limits[0];
-        (limit.is_reached, limit.is_near, limit.rate) = (false, false, 0.0);
-        let found = attribution(&limited).blocking_limit(&below).unwrap();
-        assert_eq!((&*found.cgroup, found.holds_device), ("/db", true));
-        assert!(attribution(&limited).still_holds(&found, true));
-        assert!(!attribution(&limited).still_holds(&found, false));
-        limited.limits[0].value = 1 << 20;
+        let used = &mut limited.limits[0];
+        (used.limit.unit, used.limit.value) = (RateUnit::Kib, 0.1);
+        (used.is_reached, used.is_near, used.rate) = (false, false, 0.0);
+        let found = attribution(&limited);
+        let limit = found.blocking_limit(&below).unwrap();
+        assert_eq!(limit.owner.as_deref(), Some("/db"));
+        assert!(found.still_holds(limit, true) && !found.still_holds(limit, false));
+        limited.limits[0].limit.value = 1024.0;
         assert_eq!(attribution(&limited).blocking_limit(&below), None);
     }
 
@@ -1504,7 +1483,7 @@ mod reached_limit_tests {
         let of = |db, other| {
             attribution(vec![device(
                 "sda",
-                vec![cgroup("/db", db, Some(50)), cgroup("/other", other, None)],
+                vec![cgroup("/db", db, Some(50.0)), cgroup("/other", other, None)],
             )])
         };
         let found = |share, holds| Some(("/db on sda".to_owned(), Some(share), holds));
@@ -1518,8 +1497,8 @@ mod reached_limit_tests {
     #[test]
     fn several_limited_cgroups_hold_it_together() {
         let cgroups = vec![
-            cgroup("/a", 30.0, Some(50)),
-            cgroup("/b", 30.0, Some(50)),
+            cgroup("/a", 30.0, Some(50.0)),
+            cgroup("/b", 30.0, Some(50.0)),
             cgroup("/c", 40.0, None),
         ];
         let (name, share, holds) =
@@ -1533,7 +1512,7 @@ mod reached_limit_tests {
     #[test]
     fn in_version_2_a_limit_applies_to_descendants() {
         let cgroups = vec![
-            cgroup("/db", 0.0, Some(50)),
+            cgroup("/db", 0.0, Some(50.0)),
             cgroup("/db/w", 90.0, None),
             cgroup("/x", 10.0, None),
         ];
@@ -1553,7 +1532,7 @@ mod reached_limit_tests {
     fn a_limit_on_a_device_below_holds_the_volume() {
         let below = device(
             "sda",
-            vec![cgroup("/db", 60.0, Some(50)), cgroup("/x", 600.0, None)],
+            vec![cgroup("/db", 60.0, Some(50.0)), cgroup("/x", 600.0, None)],
         );
         let volume = device("dm-0", vec![cgroup("/db", 60.0, None)]);
         let other = device("dm-1", vec![cgroup("/x", 600.0, None)]);
@@ -1571,7 +1550,7 @@ mod reached_limit_tests {
         // The journal below, and buffered writes above, are charged to the root.
         let below = device(
             "sda",
-            vec![cgroup("/db", 40.0, Some(50)), cgroup("/", 60.0, None)],
+            vec![cgroup("/db", 40.0, Some(50.0)), cgroup("/", 60.0, None)],
         );
         let volume = device("dm-0", vec![cgroup("/", 60.0, None)]);
         let mut found = attribution(vec![below, volume]);
@@ -1579,7 +1558,7 @@ mod reached_limit_tests {
         let holds = |found: &Attribution, is_held| {
             found
                 .reached_limit("dm-0", &below, false, is_held)
-                .is_some_and(|limit| limit.holds_device)
+                .is_some_and(|reached| reached.holds_device)
         };
         assert_eq!(
             [false, true].map(|is_held| holds(&found, is_held)),
@@ -1598,7 +1577,7 @@ mod reached_limit_tests {
 
     #[test]
     fn where_requests_are_held_a_limit_that_is_near_suffices_if_only_its_cgroup_waits() {
-        let mut limited = cgroup("/db", 40.0, Some(50));
+        let mut limited = cgroup("/db", 40.0, Some(50.0));
         limited.limits[0].is_reached = false;
         let volume = device("dm-0", vec![cgroup("/", 60.0, None)]);
         let mut found = attribution(vec![device("sda", vec![limited]), volume]);
@@ -1626,7 +1605,7 @@ mod reached_limit_tests {
 
     #[test]
     fn cgroups_that_alone_wait_hold_a_device_back() {
-        let cgroups = || vec![cgroup("/db", 1.0, Some(50)), cgroup("/other", 99.0, None)];
+        let cgroups = || vec![cgroup("/db", 1.0, Some(50.0)), cgroup("/other", 99.0, None)];
         let task = |path: &str| BlockedTask {
             cgroup: Some(path.into()),
             ..BlockedTask::default()

@@ -196,7 +196,7 @@ impl Output<'_> {
             attribution
                 .devices
                 .iter()
-                .filter_map(|usage| match disks.get(usage.name.as_str()) {
+                .filter_map(|usage| match disks.get(&*usage.name) {
                     Some(partitions) if self.is_restricted => Some((usage, partitions.clone())),
                     // A path to an NVMe disk is shown only if it was requested: its I/O is that of the disk.
                     _ if self.is_restricted || nvme_head(&usage.name).is_some() => None,

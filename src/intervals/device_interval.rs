@@ -9,8 +9,7 @@ use jiff::Timestamp;
 
 use super::device_names::DeviceNames;
 use super::incident::OngoingIncident;
-use super::known_limit::KnownLimit;
-use crate::attribution::{Attribution, ReachedLimit};
+use crate::attribution::{Attribution, Limit};
 use crate::counters::Health;
 use crate::judge::{Assessment, Evidence, NfsWait, Verdict, VerdictTimes};
 use crate::metrics::{DataFlag, HostStats, Interval};
@@ -144,19 +143,6 @@ pub struct DeviceActivity {
     pub health: Option<Arc<Health>>,
 }
 
-impl DeviceActivity {
-    /// The limit reached by a cgroup that uses the device; `None` without attribution, or if none was reached.
-    pub fn limit(&self) -> Option<&ReachedLimit> {
-        self.assessment
-            .evidence
-            .iter()
-            .find_map(|evidence| match evidence {
-                Evidence::AtLimit(limit) => Some(limit),
-                _ => None,
-            })
-    }
-}
-
 /// The cgroup with most of a device's bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TopCgroup {
@@ -239,20 +225,20 @@ impl DeviceInterval {
     }
 
     /// The limits that it has reached, that of a cgroup first.
-    pub fn reached_limits(&self) -> impl Iterator<Item = KnownLimit> {
-        let activity = self.activity();
-        let of_cgroup = activity.and_then(DeviceActivity::limit);
-        let evidence = activity
+    pub fn reached_limits(&self) -> impl Iterator<Item = Limit> {
+        let evidence = self
+            .activity()
             .into_iter()
             .flat_map(|activity| &activity.assessment.evidence);
-        let caps = evidence.filter_map(|evidence| match evidence {
-            Evidence::ConstantRate(plateau) => KnownLimit::of_plateau(plateau),
+        let of_cgroup = evidence.clone().find_map(|evidence| match evidence {
+            Evidence::AtLimit(reached) => Some(reached.limit.clone()),
             _ => None,
         });
-        of_cgroup
-            .map(|limit| KnownLimit::of_cgroup(limit.kind, limit.value))
-            .into_iter()
-            .chain(caps)
+        let caps = evidence.filter_map(|evidence| match evidence {
+            Evidence::ConstantRate(plateau) => plateau.limit(self.device()),
+            _ => None,
+        });
+        of_cgroup.into_iter().chain(caps)
     }
 
     /// The statistics; `None` without any.

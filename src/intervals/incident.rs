@@ -5,8 +5,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 
 use super::device_names::DeviceNames;
-use super::known_limit::KnownLimit;
-use crate::attribution::ReachedLimit;
+use crate::attribution::Limit;
 use crate::judge::{Assessment, Evidence, HealthEvidence, IoDirection, Plateau, Verdict};
 
 /// A point in time.
@@ -96,7 +95,7 @@ impl Incident {
     }
 
     /// The limit of a cgroup that is the cause; `None` if none is.
-    pub fn cgroup_limit(&self) -> Option<&ReachedLimit> {
+    pub fn cgroup_limit(&self) -> Option<&Limit> {
         if let Some(Cause::CgroupLimit(limit)) = &self.cause {
             Some(limit)
         } else {
@@ -104,16 +103,11 @@ impl Incident {
         }
     }
 
-    /// The limit that is the cause, and the device that it is on; `None` if none is, or for one of flushes.
-    pub fn known_limit(&self) -> Option<(KnownLimit, &str)> {
+    /// The limit that is the cause; `None` if none is, or for one of flushes.
+    pub fn limit(&self) -> Option<Limit> {
         match self.cause.as_ref()? {
-            Cause::CgroupLimit(limit) => Some((
-                KnownLimit::of_cgroup(limit.kind, limit.value),
-                &limit.limited_device,
-            )),
-            Cause::Cap { plateau, device } => {
-                Some((KnownLimit::of_plateau(plateau)?, &device.device))
-            }
+            Cause::CgroupLimit(limit) => Some(limit.clone()),
+            Cause::Cap { plateau, device } => plateau.limit(&device.device),
             _ => None,
         }
     }
@@ -123,7 +117,7 @@ impl Incident {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cause {
     /// A device is at the limit of a cgroup.
-    CgroupLimit(ReachedLimit),
+    CgroupLimit(Limit),
     /// The kernel says what is wrong.
     Health(HealthEvidence),
     /// A device stays at a constant rate, as at a limit.
@@ -146,8 +140,8 @@ impl Cause {
         let mut found: Option<Self> = None;
         for evidence in &assessment.evidence {
             let cause = match evidence {
-                Evidence::AtLimit(limit) if limit.holds_device => {
-                    Some(Self::CgroupLimit(limit.clone()))
+                Evidence::AtLimit(reached) if reached.holds_device => {
+                    Some(Self::CgroupLimit(reached.limit.clone()))
                 }
                 Evidence::Health(health) => Some(Self::Health(health.clone())),
                 Evidence::ConstantRate(plateau) if verdict == Verdict::Capped => Some(Self::Cap {
@@ -194,8 +188,8 @@ impl Cause {
     pub(super) fn is_same_fact(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::CgroupLimit(one), Self::CgroupLimit(other)) => {
-                (&one.cgroup, &one.limited_device, one.kind)
-                    == (&other.cgroup, &other.limited_device, other.kind)
+                (&one.owner, &one.device, one.rate_name())
+                    == (&other.owner, &other.device, other.rate_name())
             }
             (Self::Health(one), Self::Health(other)) => {
                 let facts = |health: &HealthEvidence| -> Vec<&'static str> {

@@ -8,10 +8,9 @@ use jiff::Timestamp;
 
 use super::device_interval::{DeviceActivity, DeviceInterval, IntervalRows};
 use super::incident::Incident;
-use super::known_limit::{GIVEN, KnownLimit};
 use super::stream::Intervals;
 use super::total::{counts_in_total, total_roles};
-use crate::attribution::Attribution;
+use crate::attribution::{Attribution, Limit, LimitSource};
 use crate::counters::{Counters, Health, HostState};
 use crate::judge::{BaselineSource, RateUnit, StatedCap, VerdictTimes};
 use crate::metrics::Completed;
@@ -87,7 +86,7 @@ pub struct DeviceSnapshot {
     /// Its values since the start.
     pub totals: DeviceTotals,
     /// The limits that the user states, and those of requests and of bytes that it reached last.
-    pub limits: Vec<KnownLimit>,
+    pub limits: Vec<Limit>,
     /// The health that the kernel reports for it; `None` if that is not known.
     pub health: Option<Arc<Health>>,
     /// The incident that it belongs to; `None` without one.
@@ -148,9 +147,9 @@ impl RunningTotals {
                     return None;
                 }
                 let (info, totals, incident) = (Arc::clone(info), totals.clone(), incident.clone());
-                let stated = self.cap.into_iter().flat_map(KnownLimit::stated);
+                let stated = self.cap.into_iter().flat_map(|cap| cap.limits(name));
                 let limits = stated
-                    .chain(totals.reached_limits.into_iter().flatten())
+                    .chain(totals.reached_limits.iter().flatten().cloned())
                     .collect();
                 let health = sample
                     .health
@@ -278,7 +277,7 @@ pub struct DeviceTotals {
     /// Writes compared with their unloaded latency.
     pub write_saturation: SaturationTotals,
     /// The limits of requests and of bytes that it reached last; `None` before it reached any.
-    reached_limits: [Option<KnownLimit>; 2],
+    reached_limits: [Option<Limit>; 2],
 }
 
 impl DeviceTotals {
@@ -309,8 +308,12 @@ impl DeviceTotals {
         self.write_saturation
             .observe(&stats.writes, assessment.write_saturation, source);
         // A limit that the user states is known anyway.
-        if let Some(limit) = device.reached_limits().find(|limit| limit.source != GIVEN) {
-            self.reached_limits[usize::from(limit.unit == RateUnit::Kib)] = Some(limit);
+        if let Some(limit) = device
+            .reached_limits()
+            .find(|limit| limit.source != LimitSource::Given)
+        {
+            let index = usize::from(limit.unit == RateUnit::Kib);
+            self.reached_limits[index] = Some(limit);
         }
     }
 }
@@ -405,7 +408,7 @@ pub struct LimitedCgroup {
     /// Seconds at one of its limits since the start.
     pub at_limit_s: f64,
     /// Its limits, reached or not. The sum over cgroups has none.
-    pub limits: Vec<KnownLimit>,
+    pub limits: Vec<Limit>,
 }
 
 /// The limits of cgroups and the time that they have been at them, by device and cgroup; `None` for the sum of cgroups
@@ -419,18 +422,17 @@ impl CgroupTotals {
     fn observe(&mut self, attribution: &Attribution) {
         let mut present = HashSet::new();
         for device in &attribution.devices {
-            let name: Arc<str> = Arc::from(device.name.as_str());
             for cgroup in device
                 .cgroups
                 .iter()
                 .filter(|cgroup| !cgroup.limits.is_empty())
             {
-                let own = (Arc::clone(&name), Some(Arc::clone(&cgroup.path)));
+                let own = (Arc::clone(&device.name), Some(Arc::clone(&cgroup.path)));
                 let has_own = self.0.contains_key(&own) || self.0.len() < MAX_CGROUPS;
                 let key = if has_own {
                     own
                 } else {
-                    (Arc::clone(&name), None)
+                    (Arc::clone(&device.name), None)
                 };
                 let total = self.0.entry(key.clone()).or_default();
                 (total.device, total.cgroup) = key.clone();
@@ -441,9 +443,10 @@ impl CgroupTotals {
                     0.0
                 };
                 if has_own {
-                    let limits = cgroup.limits.iter();
-                    total.limits = limits
-                        .map(|limit| KnownLimit::of_cgroup(limit.kind, limit.value))
+                    total.limits = cgroup
+                        .limits
+                        .iter()
+                        .map(|used| used.limit.clone())
                         .collect();
                 }
                 present.insert(key);
@@ -459,7 +462,8 @@ impl CgroupTotals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attribution::{CgroupUse, DeviceUse, IoRates, LimitKind, LimitUse};
+    use crate::attribution::{CgroupUse, DeviceUse, IoDirection, IoRates, LimitUse};
+    use crate::counters::CgroupHierarchy;
     use crate::intervals::DeviceState;
     use crate::judge::Assessment;
     use crate::judge::Verdict;
@@ -675,8 +679,14 @@ mod tests {
 
     fn cgroup(path: String, is_reached: bool) -> CgroupUse {
         let limit = LimitUse {
-            kind: LimitKind::ReadIops,
-            value: 50,
+            limit: Limit {
+                owner: Some(path.as_str().into()),
+                device: "sda".into(),
+                direction: IoDirection::Reads,
+                unit: RateUnit::Requests,
+                value: 50.0,
+                source: LimitSource::Cgroup(CgroupHierarchy::V2),
+            },
             rate: 50.0,
             is_reached,
             is_near: is_reached,
@@ -720,7 +730,7 @@ mod tests {
         assert_eq!(seconds, [2.0, 4.0]);
         assert_eq!(
             limited(&totals)[0].limits,
-            [KnownLimit::of_cgroup(LimitKind::ReadIops, 50)]
+            [cgroup("/a".into(), true).limits[0].limit.clone()]
         );
         let unlimited = CgroupUse {
             limits: Vec::new(),

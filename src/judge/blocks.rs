@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::load::IoDirection;
 use super::range::size_class;
+use crate::attribution::IoDirection;
 use crate::metrics::{Completed, Interval};
 
 pub(super) const MIN_BLOCK_S: f64 = 30.0;

@@ -1,8 +1,8 @@
 //! Fixed limits of cloud volumes, which follow from the kind and size of a volume and cannot be adjusted.
 
-use super::load::RateUnit;
 use super::settings::KnownDevice;
 use super::thresholds::CAP_STEP;
+use crate::attribution::RateUnit;
 use crate::topology::Provider;
 
 const BYTES_PER_GIB: u64 = 1 << 30;

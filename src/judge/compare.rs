@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::blocks::{Block, RequestClass};
-use super::load::IoDirection;
 use super::report::DeviceReport;
+use crate::attribution::IoDirection;
 use crate::metrics::Completed;
 
 /// The smallest relative difference that counts: a smaller one hardly matters.

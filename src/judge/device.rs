@@ -4,8 +4,8 @@
 use std::collections::VecDeque;
 
 use super::hung::HungRequests;
-use super::limit::Limit;
-use super::load::{IoDirection, Load};
+use super::limit::RateHistory;
+use super::load::Load;
 use super::range::{Range, SinceBoot, size_class};
 use super::settings::{BaselineSource, Settings};
 use super::thresholds::{
@@ -13,6 +13,7 @@ use super::thresholds::{
     SOMEONE, STALL_S,
 };
 use super::verdict::{Assessment, Doubt, Evidence, Latency, Verdict};
+use crate::attribution::IoDirection;
 use crate::baselines::DeviceBaseline;
 use crate::counters::{Columns, Counters, Requests as CountedRequests};
 use crate::metrics::{HostStats, Interval};
@@ -24,7 +25,7 @@ use crate::units::SECTOR_BYTES;
 pub(super) struct DeviceKnowledge {
     /// Of reads, writes and flushes.
     ranges: [Range; 3],
-    limit: Limit,
+    limit: RateHistory,
     class: Option<DeviceClass>,
     /// Times the unloaded latency from which the device is saturated.
     saturated: f64,
@@ -45,7 +46,7 @@ impl DeviceKnowledge {
                 Range::new(settings, &write, since_boot(&counters.writes)),
                 Range::new(settings, &flush, None),
             ],
-            limit: Limit::new(settings.device, settings.cap),
+            limit: RateHistory::new(settings.device, settings.cap),
             class: settings.device.class,
             saturated: settings.saturation_threshold,
         }

@@ -5,13 +5,13 @@ use std::collections::HashMap;
 
 use super::device::{DeviceJudge, DeviceKnowledge};
 use super::layers::{held_between, is_idle_below};
-use super::load::{IoDirection, Load};
+use super::load::Load;
 use super::peers::{PeerHistory, PeerLoad, peer_groups};
 use super::settings::{BaselineSource, Settings};
 use super::shared_limit::{SharedLimit, SharedLimits};
 use super::thresholds::RANK;
 use super::verdict::{Assessment, Evidence, Verdict};
-use crate::attribution::{Attribution, ReachedLimit};
+use crate::attribution::{Attribution, IoDirection, Limit, ReachedLimit};
 use crate::baselines::DeviceBaseline;
 use crate::counters::Counters;
 use crate::metrics::{HostStats, Interval};
@@ -84,7 +84,7 @@ struct Followed {
     /// Seconds since a request completed; `None` if none has since the beginning or a break.
     idle_s: Option<f64>,
     /// The limit of a cgroup that held it back since its trouble began.
-    limit: Option<ReachedLimit>,
+    limit: Option<Limit>,
     /// It did so in the latest step.
     was_at_limit: bool,
 }
@@ -423,7 +423,7 @@ impl HostJudge {
     /// Finds the devices that limits of cgroups hold back. A limit that held one goes on to do so while the cgroup stays near
     /// it, and does so again at once if it comes near while the device is still in trouble.
     fn judge_limits(&mut self, step: &Step<'_>, said: &mut [Option<Assessment>]) {
-        let known: Vec<ReachedLimit> = self
+        let known: Vec<Limit> = self
             .devices
             .values()
             .filter_map(|device| device.limit.clone())
@@ -448,7 +448,7 @@ impl HostJudge {
             let remembered = followed.limit.take().or_else(|| {
                 known
                     .iter()
-                    .find(|limit| limit.limited_device == device.name)
+                    .find(|limit| *limit.device == *device.name)
                     .cloned()
             });
             let before = remembered.clone().filter(|limit| match step.attribution {
@@ -456,7 +456,12 @@ impl HostJudge {
                 // A scan may come late.
                 None => is_in_trouble && followed.was_at_limit,
             });
-            let limit = before.or_else(|| {
+            let held = |limit: Limit| ReachedLimit {
+                limit,
+                share_pct: None,
+                holds_device: true,
+            };
+            let reached = before.map(held).or_else(|| {
                 let attribution = step.attribution?;
                 let below = step.topology.devices_below(device.name);
                 let is_held = assessment
@@ -476,24 +481,23 @@ impl HostJudge {
                                         .is_some_and(|lower| lower.in_flight == Some(0))
                                 })
                         });
-                        attribution.blocking_limit(idle_below)
+                        attribution.blocking_limit(idle_below).cloned().map(held)
                     })
             });
-            let was_at_limit = std::mem::replace(&mut followed.was_at_limit, limit.is_some());
-            let Some(limit) = limit else {
+            let was_at_limit = std::mem::replace(&mut followed.was_at_limit, reached.is_some());
+            let Some(reached) = reached else {
                 followed.limit = remembered.filter(|_| is_in_trouble);
                 continue;
             };
-            let evidence = Evidence::AtLimit(limit.clone());
-            if limit.holds_device && assessment.verdict < Some(Verdict::Throttled) {
-                assessment.conclude(Verdict::Throttled, evidence);
-                followed.limit = Some(limit);
+            if reached.holds_device && assessment.verdict < Some(Verdict::Throttled) {
+                followed.limit = Some(reached.limit.clone());
+                assessment.conclude(Verdict::Throttled, Evidence::AtLimit(reached));
                 if !was_at_limit {
                     // It takes several steps in a row to see that a limit is reached.
                     assessment.late_s = (RANK - 1) as f64 * interval.seconds();
                 }
             } else {
-                assessment.evidence.push(evidence);
+                assessment.evidence.push(Evidence::AtLimit(reached));
             }
         }
     }

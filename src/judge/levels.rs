@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::limit::Plateau;
-use super::load::IoDirection;
 use super::thresholds::{CAP_QUEUE, FEW, HALF, LESS, SHARE, SOMEONE};
 use super::verdict::Verdict;
+use crate::attribution::IoDirection;
 use crate::metrics::{Completed, Interval};
 
 /// Relative deviation within which the rate stays the same although the queue grows.

@@ -1,12 +1,13 @@
 //! A limit above the device: while requests wait, the rate is steadier than chance and than the arrivals.
 
 use super::cloud_limits::{CloudLimit, limits_near};
-use super::load::{IoDirection, Load, RateUnit};
+use super::load::Load;
 use super::settings::{KnownDevice, StatedCap};
 use super::thresholds::{
     CAP_QUEUE, CAP_RUN, CAP_STEP, CHANCE, EVEN, MORE, PACE, PAST, QUARTILE, QUEUE, RING, SAMPLES,
     SATURATED, SHARE, VERY_EVEN,
 };
+use crate::attribution::{IoDirection, Limit, LimitSource, RateUnit};
 
 /// The rates that a limit can hold, in the order in which they are looked at.
 const RATES: [(IoDirection, RateUnit); 6] = [
@@ -54,6 +55,23 @@ pub struct Plateau {
 }
 
 impl Plateau {
+    /// The limit of a device at which it stays; `None` for a plateau of flushes.
+    pub fn limit(&self, device: &str) -> Option<Limit> {
+        let is_given = matches!(self.matches_limit, Some(LimitMatch::Stated));
+        (self.direction != IoDirection::Flushes).then(|| Limit {
+            owner: None,
+            device: device.into(),
+            direction: self.direction,
+            unit: self.unit,
+            value: self.rate(),
+            source: if is_given {
+                LimitSource::Given
+            } else {
+                LimitSource::Inferred
+            },
+        })
+    }
+
     /// Returns whether its requests are so large that the limit may be on bytes.
     pub fn has_large_requests(&self) -> bool {
         const LARGE_KIB: f64 = 64.0;
@@ -155,7 +173,7 @@ impl Step {
 
 /// The latest steps of a device, and the limits found so far.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Limit {
+pub(super) struct RateHistory {
     device: KnownDevice,
     stated: StatedCap,
     /// In the order of time, [`RING`] of them and up to as many older ones, which are dropped all at once.
@@ -164,7 +182,7 @@ pub(super) struct Limit {
     known: [Option<Plateau>; RATES.len()],
 }
 
-impl Limit {
+impl RateHistory {
     pub(super) fn new(device: KnownDevice, stated: Option<StatedCap>) -> Self {
         Self {
             device,

@@ -1,55 +1,7 @@
 //! The load of a device in a step: the part of an interval that the judge looks at.
 
-use serde::{Serialize, Serializer};
-
+use crate::attribution::IoDirection;
 use crate::metrics::{Completed, Interval};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IoDirection {
-    Reads,
-    Writes,
-    /// Reads and writes together, as cloud limits count them.
-    Both,
-    /// Flushes of the device's write cache. They have no size and no cap.
-    Flushes,
-}
-
-impl IoDirection {
-    /// Its name in JSON: `read`, `write`, `all`, `flush`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Reads => "read",
-            Self::Writes => "write",
-            Self::Both => "all",
-            Self::Flushes => "flush",
-        }
-    }
-
-    /// The plural noun for such requests: `reads`, `writes`, `requests`, `flushes`.
-    pub fn noun(self) -> &'static str {
-        match self {
-            Self::Reads => "reads",
-            Self::Writes => "writes",
-            Self::Both => "requests",
-            Self::Flushes => "flushes",
-        }
-    }
-}
-
-impl Serialize for IoDirection {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
-    }
-}
-
-/// The unit that a rate counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum RateUnit {
-    #[serde(rename = "requests")]
-    Requests,
-    #[serde(rename = "bytes")]
-    Kib,
-}
 
 /// The requests of one kind that completed in a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

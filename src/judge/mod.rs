@@ -50,6 +50,7 @@ mod summary;
 mod thresholds;
 mod verdict;
 
+pub use crate::attribution::{IoDirection, RateUnit};
 pub use blocks::RequestClass;
 pub use cloud_limits::{CloudLimit, CloudVolume};
 pub use compare::{BlockMeans, Difference, Outcome, Quantity, compare};
@@ -64,7 +65,6 @@ pub use host_report::{
 pub use layers::HeldBetween;
 pub use levels::{CapacityReport, ConcurrencyLevel, MAX_RATE_TOLERANCE};
 pub use limit::{LimitMatch, Plateau};
-pub use load::{IoDirection, RateUnit};
 pub use not_the_disk::not_the_disk;
 pub use peers::SlowBesidePeers;
 pub use queue_by_layer::{Layer, LayerLink, QueueByLayer, WaitLocation, queue_by_layer};

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use super::load::{IoDirection, Load};
+use super::load::Load;
 use super::range::upper_median;
 use super::thresholds::{FEW, HOLD, LESS, MORE, PEER_STEP_S, PEER_SUM, QUEUE, RANK};
+use crate::attribution::IoDirection;
 use crate::topology::{Kind, Topology};
 
 /// A device is slower than its peers.

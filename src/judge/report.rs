@@ -9,11 +9,11 @@ use super::histogram::{Distribution, Histogram};
 use super::host_report::{HostReport, LOW_IO_PRESSURE_PCT};
 use super::levels::{CapacityByDirection, CapacityReport, ConcurrencyLevel, DeviceLevels};
 use super::limit::Plateau;
-use super::load::{IoDirection, RateUnit};
 use super::settings::StatedCap;
 use super::summary::VerdictTimes;
 use super::thresholds::{MORE, PAST, QUEUE, SOMEONE};
 use super::verdict::{Assessment, Evidence, Verdict};
+use crate::attribution::{IoDirection, RateUnit};
 use crate::baselines::DeviceBaseline;
 use crate::metrics::{DataFlag, Interval};
 

@@ -1,6 +1,7 @@
 //! What is known of a device before it is judged: its class, baselines, and what the user states.
 
 use super::thresholds::{BOOT, GIVEN, SATURATED};
+use crate::attribution::{IoDirection, Limit, LimitSource, RateUnit};
 use crate::baselines::DeviceBaseline;
 use crate::topology::{DeviceClass, Provider};
 
@@ -11,6 +12,27 @@ pub struct StatedCap {
     pub iops: Option<f64>,
     /// MiB per second, reads and writes together.
     pub mib_per_s: Option<f64>,
+}
+
+impl StatedCap {
+    /// Its limits, as those of a device.
+    pub fn limits(self, device: &str) -> impl Iterator<Item = Limit> {
+        [
+            (RateUnit::Requests, self.iops),
+            (RateUnit::Kib, self.mib_per_s.map(|mib| mib * 1024.0)),
+        ]
+        .into_iter()
+        .filter_map(|(unit, value)| {
+            Some(Limit {
+                owner: None,
+                device: device.into(),
+                direction: IoDirection::Both,
+                unit,
+                value: value?,
+                source: LimitSource::Given,
+            })
+        })
+    }
 }
 
 /// Where an unloaded latency is known from.

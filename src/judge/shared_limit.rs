@@ -3,8 +3,9 @@
 
 use std::collections::VecDeque;
 
-use super::load::{Load, RateUnit};
+use super::load::Load;
 use super::thresholds::{QUEUE, RANK, SHARE, SHARED_EVEN, SHARED_OWN, SHARED_PART, SHARED_RUN};
+use crate::attribution::RateUnit;
 
 /// The limit that a device shares with others.
 #[derive(Clone, Debug, PartialEq)]

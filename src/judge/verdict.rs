@@ -4,11 +4,10 @@ use serde::Serialize;
 
 use super::layers::HeldBetween;
 use super::limit::Plateau;
-use super::load::IoDirection;
 use super::peers::SlowBesidePeers;
 use super::settings::BaselineSource;
 use super::shared_limit::SharedLimit;
-use crate::attribution::ReachedLimit;
+use crate::attribution::{IoDirection, ReachedLimit};
 use crate::counters::Health;
 
 /// The less severe come first; no verdict at all (`None`) comes before all of them.

@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 
-use crate::attribution::{LimitKind, ReachedLimit, cgroup_name};
+use crate::attribution::{Limit, LimitSource, ReachedLimit, cgroup_name};
 use crate::counters::{
     CgroupHierarchy, Fact, FactKind, FactValue, Health, SYNC_ACTION, SYNC_COMPLETED, SYNC_SPEED,
 };
@@ -555,52 +555,49 @@ pub(crate) fn limit_suffix(plateau: &Plateau) -> String {
         .unwrap_or_default()
 }
 
-const KIB: u64 = 1024;
-const MIB: u64 = 1024 * KIB;
-
 /// A limit that a cgroup has reached, with the share of the bytes if the cgroup is not alone: `cgroup db.service is at its
 /// limit of 50 reads/s on vda (io.max)`.
-fn cgroup_limit_text(limit: &ReachedLimit) -> String {
-    let share = limit.share_pct.filter(|_| !limit.holds_device);
+fn cgroup_limit_text(reached: &ReachedLimit) -> String {
+    let share = reached.share_pct.filter(|_| !reached.holds_device);
     let share =
         share.map(|share| format!("; it accounts for {} of the bytes here", percent(share)));
     format!(
         "cgroup {}{}",
-        at_limit_text(limit),
+        at_limit_text(&reached.limit),
         share.unwrap_or_default()
     )
 }
 
 /// A limit that a cgroup has reached, as a short sentence without a period.
-fn at_limit_text(limit: &ReachedLimit) -> String {
-    let file = match limit.hierarchy {
-        CgroupHierarchy::V2 => "io.max",
-        CgroupHierarchy::V1 => "blkio.throttle",
+fn at_limit_text(limit: &Limit) -> String {
+    let file = match limit.source {
+        LimitSource::Cgroup(CgroupHierarchy::V1) => "blkio.throttle",
+        _ => "io.max",
     };
     format!(
         "{} is at its limit of {} on {} ({file})",
-        sanitize(&cgroup_name(&limit.cgroup)),
-        limit_of_cgroup(limit.kind, limit.value),
-        sanitize(&limit.limited_device)
+        sanitize(&cgroup_name(limit.owner.as_deref().unwrap_or_default())),
+        limit_value(limit),
+        sanitize(&limit.device)
     )
 }
 
 /// The value of a limit: `50 reads/s`, `10 MiB/s of writes`, `512 KiB/s of reads`.
-pub(crate) fn limit_of_cgroup(kind: LimitKind, value: u64) -> String {
-    match kind {
-        LimitKind::ReadIops => format!("{} reads/s", exact(value as f64)),
-        LimitKind::WriteIops => format!("{} writes/s", exact(value as f64)),
-        LimitKind::ReadBytes => format!("{} of reads", bytes_per_s(value)),
-        LimitKind::WriteBytes => format!("{} of writes", bytes_per_s(value)),
+pub(crate) fn limit_value(limit: &Limit) -> String {
+    let requests = limit.direction.noun();
+    match limit.unit {
+        RateUnit::Requests => format!("{} {requests}/s", exact(limit.value)),
+        RateUnit::Kib => format!("{} of {requests}", kib_per_s(limit.value)),
     }
 }
 
-fn bytes_per_s(value: u64) -> String {
-    let in_units = |unit: u64| exact(value as f64 / unit as f64);
-    match value {
-        0..KIB => format!("{}/s", counted(value, "byte")),
-        KIB..MIB => format!("{} KiB/s", in_units(KIB)),
-        _ => format!("{} MiB/s", in_units(MIB)),
+fn kib_per_s(kib: f64) -> String {
+    if kib < 1.0 {
+        format!("{}/s", counted((kib * 1024.0) as u64, "byte"))
+    } else if kib < 1024.0 {
+        format!("{} KiB/s", exact(kib))
+    } else {
+        format!("{} MiB/s", exact(kib / 1024.0))
     }
 }
 
@@ -743,7 +740,7 @@ fn cause_text(cause: &Cause, incident: &Incident) -> Option<String> {
 /// The latency of the requests that wait most: `reads take 53.6 ms, 190 µs before`; with a limit on the device itself
 /// `writes wait before vda counts them`.
 fn harm_text(incident: &Incident, harm: &Harm) -> Option<String> {
-    let is_own = |limit: &ReachedLimit| limit.limited_device == incident.victim.device;
+    let is_own = |limit: &Limit| *limit.device == *incident.victim.device;
     if incident.cgroup_limit().is_some_and(is_own) {
         // The device does not count requests while the limit holds them back.
         return Some(format!(
@@ -1101,58 +1098,65 @@ mod cgroup_limit_tests {
 
     #[test]
     fn the_cgroup_the_limit_and_the_file_are_named() {
-        let limit = ReachedLimit {
-            cgroup: "/system.slice/db.service".into(),
-            limited_device: "loop2".into(),
-            kind: LimitKind::ReadIops,
-            value: 50,
-            hierarchy: CgroupHierarchy::V2,
+        let limit = Limit {
+            owner: Some("/system.slice/db.service".into()),
+            device: "loop2".into(),
+            direction: IoDirection::Reads,
+            unit: RateUnit::Requests,
+            value: 50.0,
+            source: LimitSource::Cgroup(CgroupHierarchy::V2),
+        };
+        let reached = ReachedLimit {
+            limit: limit.clone(),
             share_pct: Some(97.0),
             holds_device: true,
         };
         let text = "cgroup db.service is at its limit of 50 reads/s on loop2 (io.max)";
-        assert_eq!(cgroup_limit_text(&limit), text);
+        assert_eq!(cgroup_limit_text(&reached), text);
+        let written = |kib| Limit {
+            owner: Some("/evil\u{1b}[2J".into()),
+            direction: IoDirection::Writes,
+            unit: RateUnit::Kib,
+            value: kib,
+            source: LimitSource::Cgroup(CgroupHierarchy::V1),
+            ..limit.clone()
+        };
         let other = ReachedLimit {
-            cgroup: "/evil\u{1b}[2J".into(),
-            kind: LimitKind::WriteBytes,
-            value: 3 << 20,
-            hierarchy: CgroupHierarchy::V1,
+            limit: written(3072.0),
             share_pct: Some(12.0),
             holds_device: false,
-            ..limit
         };
         let text = "cgroup /evil\\u{1b}[2J is at its limit of 3 MiB/s of writes on loop2 \
                     (blkio.throttle); it accounts for 12% of the bytes here";
         assert_eq!(cgroup_limit_text(&other), text);
-        let of = |value| limit_of_cgroup(LimitKind::WriteBytes, value);
         let texts = [
             "1 byte/s of writes",
             "500 bytes/s of writes",
             "1.95 KiB/s of writes",
             "512 KiB/s of writes",
         ];
-        assert_eq!([1, 500, 2000, 512 << 10].map(of), texts);
+        let found =
+            [1.0, 500.0, 2000.0, 524_288.0].map(|bytes| limit_value(&written(bytes / 1024.0)));
+        assert_eq!(found, texts);
     }
 }
 
 #[cfg(test)]
 mod incident_tests {
     use super::*;
-    use crate::attribution::{LimitKind, ReachedLimit};
     use crate::counters::CgroupHierarchy;
     use crate::intervals::{DeviceNames, WaitingTask};
     use crate::metrics::Completed;
 
     #[test]
     fn the_cause_comes_first_then_the_harm() {
-        let limit = ReachedLimit {
-            cgroup: "/tenant-a".into(),
-            limited_device: "vda".into(),
-            kind: LimitKind::ReadIops,
-            value: 300,
-            hierarchy: CgroupHierarchy::V1,
-            share_pct: None,
-            holds_device: true,
+        let limit = Limit {
+            owner: Some("/tenant-a".into()),
+            device: "vda".into(),
+            direction: IoDirection::Reads,
+            unit: RateUnit::Requests,
+            value: 300.0,
+            source: LimitSource::Cgroup(CgroupHierarchy::V1),
         };
         let device = DeviceNames::without_alias("loop0");
         let limit = Cause::CgroupLimit(limit);

@@ -5,11 +5,11 @@ use Field::{Flag, Name, Number, Text, Time, Whole, Words};
 use jiff::tz::TimeZone;
 
 use crate::attribution::{
-    Attribution, CgroupUse, DeviceUse, IoRates, LimitKind, LimitUse, cgroup_name,
+    Attribution, CgroupUse, DeviceUse, IoDirection, IoRates, LimitUse, RateUnit, cgroup_name,
 };
 use crate::counters::{BlockedTask, BusyProcess, ScanProblem};
-use crate::intervals::{IntervalHeader, KnownLimit};
-use crate::report::evidence::limit_of_cgroup;
+use crate::intervals::IntervalHeader;
+use crate::report::evidence::limit_value;
 use crate::report::json_csv::value::{Field, push_line};
 use crate::report::latency::push_note;
 use crate::report::layout::number_format::{number, percent};
@@ -172,18 +172,17 @@ impl<'a> Row<'a> {
         })
     }
 
-    /// Returns a limit in the unit of its field; `None` if it is not set.
-    fn limit(&self, kind: LimitKind) -> Field<'a> {
-        let limit = self.limits.iter().find(|limit| limit.kind == kind);
-        Number(limit.map(|limit| KnownLimit::of_cgroup(kind, limit.value).per_second))
+    /// Returns the value of a limit; `None` if it is not set.
+    fn limit(&self, direction: IoDirection, unit: RateUnit) -> Field<'a> {
+        let mut limits = self.limits.iter().map(|used| &used.limit);
+        let limit = limits.find(|limit| (limit.direction, limit.unit) == (direction, unit));
+        Number(limit.map(|limit| limit.value))
     }
 
     /// Returns the limits that have been reached.
     fn reached(&self) -> Vec<&'static str> {
         let reached = self.limits.iter().filter(|limit| limit.is_reached);
-        reached
-            .map(|limit| KnownLimit::of_cgroup(limit.kind, limit.value).rate())
-            .collect()
+        reached.map(|used| used.limit.rate_name()).collect()
     }
 }
 
@@ -271,25 +270,25 @@ const COLUMNS: &[Column] = &[
         "read_iops_limit",
         "limit of the cgroup on the device: reads per second",
         OF_CGROUP,
-        |_, row| row.limit(LimitKind::ReadIops),
+        |_, row| row.limit(IoDirection::Reads, RateUnit::Requests),
     ),
     (
         "write_iops_limit",
         "writes per second",
         OF_CGROUP,
-        |_, row| row.limit(LimitKind::WriteIops),
+        |_, row| row.limit(IoDirection::Writes, RateUnit::Requests),
     ),
     (
         "read_kib_per_s_limit",
         "KiB read per second",
         OF_CGROUP,
-        |_, row| row.limit(LimitKind::ReadBytes),
+        |_, row| row.limit(IoDirection::Reads, RateUnit::Kib),
     ),
     (
         "write_kib_per_s_limit",
         "KiB written per second",
         OF_CGROUP,
-        |_, row| row.limit(LimitKind::WriteBytes),
+        |_, row| row.limit(IoDirection::Writes, RateUnit::Kib),
     ),
     (
         "at_limit",
@@ -550,18 +549,18 @@ fn id_cell(row: &Row<'_>) -> String {
 fn limits_cell(limits: &[LimitUse]) -> String {
     let reached: Vec<String> = limits
         .iter()
-        .filter(|limit| limit.is_reached)
-        .map(|limit| limit_of_cgroup(limit.kind, limit.value))
+        .filter(|used| used.is_reached)
+        .map(|used| limit_value(&used.limit))
         .collect();
     if !reached.is_empty() {
         return format!("at limit {}", reached.join(", "));
     }
-    let fraction = |limit: &&LimitUse| limit.rate / limit.value.max(1) as f64;
+    let fraction = |used: &&LimitUse| used.rate / used.limit.value.max(f64::MIN_POSITIVE);
     let nearest = limits
         .iter()
         .max_by(|a, b| fraction(a).total_cmp(&fraction(b)));
     nearest
-        .map(|limit| limit_of_cgroup(limit.kind, limit.value))
+        .map(|used| limit_value(&used.limit))
         .unwrap_or_default()
 }
 
@@ -647,24 +646,31 @@ fn interval_notes(interval: &WhoInterval<'_>) -> Vec<String> {
 #[cfg(test)]
 mod limit_text_tests {
     use super::*;
-    use crate::attribution::LimitKind;
+    use crate::attribution::{Limit, LimitSource};
+    use crate::counters::CgroupHierarchy;
 
     #[test]
     fn the_limit_that_matters_is_shown() {
-        let limit = |kind, value, rate, is_reached| LimitUse {
-            kind,
-            value,
+        let limit = |direction, unit, value, rate, is_reached| LimitUse {
+            limit: Limit {
+                owner: Some("/db".into()),
+                device: "sda".into(),
+                direction,
+                unit,
+                value,
+                source: LimitSource::Cgroup(CgroupHierarchy::V2),
+            },
             rate,
             is_reached,
             is_near: is_reached,
         };
-        let reads = limit(LimitKind::ReadIops, 50, 10.0, false);
-        let bytes = limit(LimitKind::WriteBytes, 2 << 20, 1e6, false);
+        let reads = limit(IoDirection::Reads, RateUnit::Requests, 50.0, 10.0, false);
+        let bytes = limit(IoDirection::Writes, RateUnit::Kib, 2048.0, 1e3, false);
         assert_eq!(limits_cell(&[]), "");
-        let low = limit(LimitKind::ReadBytes, 2000, 0.0, false);
+        let low = limit(IoDirection::Reads, RateUnit::Kib, 2000.0 / KIB, 0.0, false);
         assert_eq!(limits_cell(&[low]), "1.95 KiB/s of reads");
-        assert_eq!(limits_cell(&[reads, bytes]), "2 MiB/s of writes");
-        let reached = limit(LimitKind::ReadIops, 50, 50.0, true);
+        assert_eq!(limits_cell(&[reads, bytes.clone()]), "2 MiB/s of writes");
+        let reached = limit(IoDirection::Reads, RateUnit::Requests, 50.0, 50.0, true);
         assert_eq!(limits_cell(&[reached, bytes]), "at limit 50 reads/s");
     }
 }

@@ -9,7 +9,6 @@ use super::judged_device::JudgedDevice;
 use crate::attribution::{Attribution, is_in_cgroup};
 use crate::intervals::DeviceNames;
 use crate::intervals::incident::{Cause, Incident, Moment, WaitingTask};
-use crate::intervals::known_limit::limited_requests;
 use crate::judge::{Histogram, IoDirection, Verdict};
 use crate::topology::Topology;
 
@@ -153,7 +152,7 @@ impl IncidentTracker {
         self.open.iter().map(|one| &one.incident).find(|incident| {
             incident
                 .cgroup_limit()
-                .is_some_and(|limit| limit.limited_device == device)
+                .is_some_and(|limit| *limit.device == *device)
         })
     }
 
@@ -314,12 +313,11 @@ impl Tracked {
         }
         let incident = Arc::make_mut(&mut self.incident);
         if let Cause::CgroupLimit(limit) = &cause {
-            incident.owner = Some(Arc::clone(&limit.cgroup));
-            let requests = limited_requests(limit.kind);
-            if is_victim && incident.requests != Some(requests) {
+            incident.owner.clone_from(&limit.owner);
+            if is_victim && incident.requests != Some(limit.direction) {
                 self.steps = None;
-                incident.requests = Some(requests);
-                incident.before_ms = trouble.events.latency_before_ms(requests);
+                incident.requests = Some(limit.direction);
+                incident.before_ms = trouble.events.latency_before_ms(limit.direction);
             }
         }
         incident.cause = Some(cause);
@@ -333,8 +331,11 @@ impl Tracked {
         {
             Arc::make_mut(&mut self.incident).owner = Some(Arc::clone(&top.path));
         }
-        let (Some(attribution), Some(limit)) = (trouble.attribution, self.incident.cgroup_limit())
-        else {
+        let owner = self
+            .incident
+            .cgroup_limit()
+            .and_then(|limit| limit.owner.as_deref());
+        let (Some(attribution), Some(owner)) = (trouble.attribution, owner) else {
             return;
         };
         let mut waiting = Vec::new();
@@ -342,7 +343,7 @@ impl Tracked {
             let is_inside = task
                 .cgroup
                 .as_deref()
-                .is_some_and(|path| is_in_cgroup(&limit.cgroup, path));
+                .is_some_and(|path| is_in_cgroup(owner, path));
             if is_inside && waiting.len() < MAX_WAITING {
                 waiting.push(WaitingTask {
                     tid: task.tid,

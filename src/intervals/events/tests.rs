@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::*;
-use crate::attribution::{LimitKind, ReachedLimit};
+use crate::attribution::{Limit, LimitSource, RateUnit, ReachedLimit};
 use crate::counters::CgroupHierarchy;
 use crate::intervals::DeviceNames;
 use crate::intervals::incident::{Cause, Moment, OngoingIncident};
@@ -287,11 +287,14 @@ fn an_incident_ends_with_its_event_and_the_next_one_inherits_nothing() {
 fn another_fact_that_the_kernel_states_is_another_incident() {
     let limit_of = |cgroup: &str| {
         Evidence::AtLimit(ReachedLimit {
-            cgroup: cgroup.into(),
-            limited_device: "sda".into(),
-            kind: LimitKind::WriteIops,
-            value: 50,
-            hierarchy: CgroupHierarchy::V2,
+            limit: Limit {
+                owner: Some(cgroup.into()),
+                device: "sda".into(),
+                direction: IoDirection::Writes,
+                unit: RateUnit::Requests,
+                value: 50.0,
+                source: LimitSource::Cgroup(CgroupHierarchy::V2),
+            },
             share_pct: None,
             holds_device: true,
         })

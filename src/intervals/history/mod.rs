@@ -81,7 +81,7 @@ impl History {
                 .first_scanned_point(span.end_s - attribution.elapsed_s)
                 .min(index);
             for usage in &attribution.devices {
-                let history = self.usage.entry(usage.name.clone()).or_default();
+                let history = self.usage.entry(usage.name.to_string()).or_default();
                 history.observe(usage, attribution.elapsed_s, first..index + 1);
             }
             self.attributed_points = index + 1;

@@ -26,7 +26,7 @@ pub struct CgroupHistory {
 #[derive(Clone, Debug, Default)]
 pub struct UsageHistory {
     /// The kernel's name of the device.
-    pub device: String,
+    pub device: Arc<str>,
     cgroups: Vec<CgroupHistory>,
     /// The bytes of cgroups that are not followed, in each point.
     pub others: Series<f64>,

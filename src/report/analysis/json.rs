@@ -6,6 +6,7 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use super::{AnalysisReport, cause_sentences, host_sentences, link_text, not_the_disk_sentences};
+use crate::attribution::Limit;
 use crate::intervals::{Cause, Course, Departure, Event, IncidentSummary, RunClock};
 use crate::judge::{
     BusyMean, DeviceReport, DirectionReport, LayerLink, Pattern, PlateauInRun, QueueByLayer,
@@ -187,7 +188,7 @@ fn incident(summary: &IncidentSummary) -> Object {
         .iter()
         .map(|one| &*one.names.device)
         .collect();
-    let limit = incident.known_limit();
+    let limit = incident.limit();
     let waiting: Vec<String> = incident
         .waiting
         .iter()
@@ -220,16 +221,13 @@ fn incident(summary: &IncidentSummary) -> Object {
         .field("requests_per_s", harm.per_s)
         .field("queue", harm.queue)
         .field("waiting_tasks", waiting.join(","))
-        .field("limit_kind", limit.as_ref().map(|(limit, _)| limit.rate()))
-        .field(
-            "limit_value",
-            limit.as_ref().map(|(limit, _)| limit.per_second),
-        )
+        .field("limit_kind", limit.as_ref().map(Limit::rate_name))
+        .field("limit_value", limit.as_ref().map(|limit| limit.value))
         .field(
             "limit_source",
-            limit.as_ref().map(|(limit, _)| limit.source),
+            limit.as_ref().map(|limit| limit.source.name()),
         )
-        .field("limit_device", limit.as_ref().map(|(_, device)| device))
+        .field("limit_device", limit.as_ref().map(|limit| &*limit.device))
         .field("text", incident_parts(incident, harm).join("; "))
 }
 

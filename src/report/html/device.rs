@@ -145,7 +145,7 @@ impl<'a> Section<'a> {
             push_heat_map(history.latencies.values(), time, out);
         }
         if let Some(usage) = self.usage {
-            let title = match usage.device == self.report.device {
+            let title = match *usage.device == *self.report.device {
                 true => "Who: share of the bytes by cgroup".to_owned(),
                 false => format!("Who: share of the bytes of {} below", escape(&usage.device)),
             };
@@ -198,13 +198,13 @@ impl<'a> Section<'a> {
         let limits = self
             .incidents
             .iter()
-            .filter_map(|placed| Some(placed.summary.incident.known_limit()?.0));
+            .filter_map(|placed| placed.summary.incident.limit());
         let mut found: Vec<(f64, String)> = Vec::new();
         for limit in limits.filter(|limit| limit.unit == unit) {
             let value = if unit == RateUnit::Kib {
-                limit.per_second / 1024.0
+                limit.value / 1024.0
             } else {
-                limit.per_second
+                limit.value
             };
             let label = format!("limit {}", number(value));
             if !found.iter().any(|(_, known)| *known == label) {

@@ -5,9 +5,9 @@ pub(in crate::report) mod value;
 
 pub(in crate::report) use self::value::time_text;
 use self::value::{Field, push_field, push_name, push_number};
+use crate::attribution::Limit;
 use crate::intervals::{
     Cause, DeviceActivity, DeviceInterval, DeviceState, Incident, IntervalHeader, IntervalRows,
-    KnownLimit,
 };
 use crate::judge::{BaselineSource, Verdict, hidden_io_wait_pct};
 use crate::metrics::{CpuPercentages, DataFlag};
@@ -25,7 +25,7 @@ enum Value {
     OfInterval(fn(&IntervalHeader) -> Field<'static>),
     Activity(fn(&DeviceActivity) -> Option<f64>),
     /// Of the limit that the device has reached.
-    Limit(fn(&KnownLimit) -> Field<'static>),
+    Limit(fn(&Limit) -> Field<'_>),
     /// Of the incident that the device is part of.
     Incident(fn(&Incident) -> Field<'_>),
     Other(for<'a> fn(&'a Subject<'a>) -> Field<'a>),
@@ -64,7 +64,7 @@ const fn column(
 const fn limit(
     name: &'static str,
     meaning: &'static str,
-    value: fn(&KnownLimit) -> Field<'static>,
+    value: fn(&Limit) -> Field<'_>,
 ) -> Column {
     Column {
         name,
@@ -360,19 +360,18 @@ const COLUMNS: &[Column] = &[
     limit(
         "limit_kind",
         "the limit that was reached: read_iops, write_iops, iops, read_kib_per_s, write_kib_per_s or kib_per_s",
-        |limit| Word(Some(limit.rate())),
+        |limit| Word(Some(limit.rate_name())),
     ),
     limit("limit_value", "its value", |limit| {
-        Number(Some(limit.per_second))
+        Number(Some(limit.value))
     }),
     limit(
         "limit_source",
         "its origin: cgroup, given (--cap) or inferred from the rate",
-        |limit| Word(Some(limit.source)),
+        |limit| Word(Some(limit.source.name())),
     ),
-    column("limit_cgroup", "path of the cgroup that has it", |of| {
-        let limit = of.device.activity().and_then(|activity| activity.limit());
-        Text(limit.map(|limit| &*limit.cgroup))
+    limit("limit_cgroup", "path of the cgroup that has it", |limit| {
+        Text(limit.owner.as_deref())
     }),
     incident(
         "incident",

@@ -17,7 +17,7 @@ use crate::intervals::{
 };
 use crate::judge::{Verdict, high_memory_pressure_pct};
 use crate::metrics::CpuPercentages;
-use crate::report::evidence::{limit_of_cgroup, sign_of_begin};
+use crate::report::evidence::{limit_value, sign_of_begin};
 use crate::report::layout::number_format::{duration, number, percent, queue, time};
 use crate::report::layout::sentence_numbers::counted;
 use crate::report::layout::{
@@ -322,9 +322,7 @@ pub(crate) fn who_line(device: &str, attribution: &Attribution) -> Option<String
 fn limits_text(cgroups: &[CgroupUse]) -> Option<String> {
     let reached = |cgroup: &CgroupUse| {
         let reached = cgroup.limits.iter().filter(|limit| limit.is_reached);
-        let values: Vec<String> = reached
-            .map(|limit| limit_of_cgroup(limit.kind, limit.value))
-            .collect();
+        let values: Vec<String> = reached.map(|used| limit_value(&used.limit)).collect();
         let name = cgroup_name(&cgroup.path);
         (!values.is_empty()).then(|| format!("{} {}", sanitize(&name), values.join(" and ")))
     };
@@ -625,7 +623,8 @@ mod messages_tests {
 #[cfg(test)]
 mod who_line_tests {
     use super::*;
-    use crate::attribution::{IoRates, LimitKind, LimitUse};
+    use crate::attribution::{IoDirection, IoRates, Limit, LimitSource, LimitUse, RateUnit};
+    use crate::counters::CgroupHierarchy;
 
     #[test]
     fn the_busiest_cgroups_and_some_blocked_tasks_are_named() {
@@ -678,17 +677,21 @@ mod who_line_tests {
         let hung = "who: D state: my\\u{1b}d(1) my\\u{1b}d(2) my\\u{1b}d(3) +2";
         assert_eq!(who_line("vdb", &attribution).as_deref(), Some(hung));
         attribution.blocked.clear();
-        let limit = |kind, is_reached| LimitUse {
-            kind,
-            value: 2 << 20,
+        let limit = |unit, is_reached| LimitUse {
+            limit: Limit {
+                owner: Some("/backup.service".into()),
+                device: "vda".into(),
+                direction: IoDirection::Reads,
+                unit,
+                value: 2048.0,
+                source: LimitSource::Cgroup(CgroupHierarchy::V2),
+            },
             rate: 0.0,
             is_reached,
             is_near: is_reached,
         };
-        attribution.devices[0].cgroups[1].limits = vec![
-            limit(LimitKind::ReadIops, false),
-            limit(LimitKind::ReadBytes, true),
-        ];
+        attribution.devices[0].cgroups[1].limits =
+            vec![limit(RateUnit::Requests, false), limit(RateUnit::Kib, true)];
         let limited = format!("{busy}; at limit: backup.service 2 MiB/s of reads");
         assert_eq!(who_line("vda", &attribution), Some(limited));
     }

@@ -17,10 +17,11 @@ use Columns::{Basic, Discards, Flushes, Partition};
 use Value::{Real, Whole};
 use jiff::Timestamp;
 
+use crate::attribution::Limit;
 use crate::counters::{Columns, Counters, FACTS, Fact, FactValue, Missing};
 use crate::intervals::{
-    Buckets, Cause, DeviceSnapshot, Incident, KnownLimit, LATENCY_BOUNDS_MS, LimitedCgroup,
-    MetricsSnapshot, QUEUE_BOUNDS, SaturationTotals,
+    Buckets, Cause, DeviceSnapshot, Incident, LATENCY_BOUNDS_MS, LimitedCgroup, MetricsSnapshot,
+    QUEUE_BOUNDS, SaturationTotals,
 };
 use crate::judge::{RateUnit, Verdict};
 use crate::metrics::in_flight;
@@ -380,15 +381,15 @@ impl Metrics<'_> {
         self.push_histogram(&labels, &bounds, requests, requests.sum / 1e3);
     }
 
-    fn limits(&mut self, limits: &[KnownLimit], unit: RateUnit, has_source: bool) {
+    fn limits(&mut self, limits: &[Limit], unit: RateUnit, has_source: bool) {
         for limit in limits.iter().filter(|limit| limit.unit == unit) {
             let labels = [
                 ("direction", limit.direction.name()),
-                ("source", limit.source),
+                ("source", limit.source.name()),
             ];
             self.push(
                 &labels[..1 + usize::from(has_source)],
-                Value::Real(limit.value()),
+                Value::Real(limit.value * unit.size()),
             );
         }
     }

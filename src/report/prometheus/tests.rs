@@ -5,10 +5,13 @@ use std::sync::Arc;
 
 use super::Family;
 use super::*;
-use crate::counters::{Columns, Counters, FACTS, FactKind, HostState, Pressure, Requests};
+use crate::attribution::{Limit, LimitSource};
+use crate::counters::{
+    CgroupHierarchy, Columns, Counters, FACTS, FactKind, HostState, Pressure, Requests,
+};
 use crate::intervals::{
-    Cause, DeviceInfo, DeviceNames, DeviceSnapshot, DeviceTotals, Incident, KnownLimit,
-    LimitedCgroup, Moment, SaturationTotals,
+    Cause, DeviceInfo, DeviceNames, DeviceSnapshot, DeviceTotals, Incident, LimitedCgroup, Moment,
+    SaturationTotals,
 };
 use crate::judge::{BaselineSource, IoDirection, RateUnit};
 use crate::topology::Node;
@@ -59,10 +62,10 @@ fn device(name: &str) -> DeviceSnapshot {
         },
         totals,
         limits: vec![
-            limit(IoDirection::Both, RateUnit::Requests, "given"),
-            limit(IoDirection::Both, RateUnit::Kib, "given"),
-            limit(IoDirection::Both, RateUnit::Requests, "inferred"),
-            limit(IoDirection::Both, RateUnit::Kib, "inferred"),
+            limit(IoDirection::Both, RateUnit::Requests, LimitSource::Given),
+            limit(IoDirection::Both, RateUnit::Kib, LimitSource::Given),
+            limit(IoDirection::Both, RateUnit::Requests, LimitSource::Inferred),
+            limit(IoDirection::Both, RateUnit::Kib, LimitSource::Inferred),
         ],
         health: serde_json::from_str(HEALTH).ok(),
         over_peers: [Some(1.25), Some(2.0)],
@@ -79,11 +82,13 @@ fn device(name: &str) -> DeviceSnapshot {
     }
 }
 
-fn limit(direction: IoDirection, unit: RateUnit, source: &'static str) -> KnownLimit {
-    KnownLimit {
+fn limit(direction: IoDirection, unit: RateUnit, source: LimitSource) -> Limit {
+    Limit {
+        owner: None,
+        device: "sda".into(),
         direction,
         unit,
-        per_second: 3000.0,
+        value: 3000.0,
         source,
     }
 }
@@ -108,7 +113,10 @@ fn snapshot(devices: Vec<DeviceSnapshot>) -> MetricsSnapshot {
             cgroup: Some("/db".into()),
             at_limit_s: 2.5,
             limits: [RateUnit::Requests, RateUnit::Kib]
-                .map(|unit| limit(IoDirection::Writes, unit, "cgroup"))
+                .map(|unit| {
+                    let source = LimitSource::Cgroup(CgroupHierarchy::V2);
+                    limit(IoDirection::Writes, unit, source)
+                })
                 .into(),
         }],
         ..MetricsSnapshot::default()

@@ -184,7 +184,7 @@ fn attribution(names: &[String], stats: &[Interval]) -> Attribution {
             limits: Vec::new(),
         };
         DeviceUse {
-            name: name.clone(),
+            name: name.as_str().into(),
             cgroups: vec![cgroup],
             ..DeviceUse::default()
         }

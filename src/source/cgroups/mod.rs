@@ -15,7 +15,6 @@ use procfs::process::MountInfo;
 
 use super::small_file::{mountinfos, read_bytes, read_bytes_into};
 use super::topology::unescape;
-use crate::attribution::LimitKind;
 use crate::attribution::files::{
     parse_blkio_counter, parse_blkio_limit, parse_io_max, parse_io_stat,
 };
@@ -28,12 +27,12 @@ const IO_STAT: &str = "io.stat";
 const SERVICE_BYTES: &str = "blkio.throttle.io_service_bytes";
 /// The requests of version 1.
 const SERVICED: &str = "blkio.throttle.io_serviced";
-/// The limits of version 1.
-const BLKIO_LIMITS: [(&str, LimitKind); 4] = [
-    ("blkio.throttle.read_iops_device", LimitKind::ReadIops),
-    ("blkio.throttle.write_iops_device", LimitKind::WriteIops),
-    ("blkio.throttle.read_bps_device", LimitKind::ReadBytes),
-    ("blkio.throttle.write_bps_device", LimitKind::WriteBytes),
+/// The limits of version 1, in the order of [`CgroupDevice::limits`].
+const BLKIO_LIMITS: [&str; 4] = [
+    "blkio.throttle.read_iops_device",
+    "blkio.throttle.write_iops_device",
+    "blkio.throttle.read_bps_device",
+    "blkio.throttle.write_bps_device",
 ];
 
 /// The time after which the reader looks for new cgroups. Until then, their I/O is part of their parent's in version 2.
@@ -137,8 +136,8 @@ impl KnownCgroup {
         match self.version {
             CgroupHierarchy::V2 => parse_io_max(&read("io.max"), &mut self.limited),
             CgroupHierarchy::V1 => {
-                for (name, kind) in BLKIO_LIMITS {
-                    parse_blkio_limit(&read(name), kind, &mut self.limited);
+                for (index, name) in BLKIO_LIMITS.into_iter().enumerate() {
+                    parse_blkio_limit(&read(name), index, &mut self.limited);
                 }
             }
         }
