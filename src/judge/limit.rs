@@ -19,15 +19,6 @@ const RATES: [(IoDirection, RateUnit); 6] = [
     (IoDirection::Writes, RateUnit::Kib),
 ];
 
-/// A limit that a plateau matches.
-#[derive(Clone, Debug, PartialEq)]
-pub enum LimitMatch {
-    /// The cap that the user stated.
-    Stated,
-    /// Limits of cloud volumes; at least one.
-    Cloud(Vec<CloudLimit>),
-}
-
 /// A time in which a rate stayed constant while requests waited.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plateau {
@@ -50,25 +41,22 @@ pub struct Plateau {
     pub await_from_ms: f64,
     /// Mean latency in milliseconds at the longest queue.
     pub await_to_ms: f64,
-    /// The limit that it matches; `None` if it matches none.
-    pub matches_limit: Option<LimitMatch>,
+    /// Given if it is at the cap that the user states, or else inferred.
+    pub source: LimitSource,
+    /// The limits of cloud volumes that it matches; none at a cap that the user states.
+    pub cloud: Vec<CloudLimit>,
 }
 
 impl Plateau {
     /// The limit of a device at which it stays; `None` for a plateau of flushes.
     pub fn limit(&self, device: &str) -> Option<Limit> {
-        let is_given = matches!(self.matches_limit, Some(LimitMatch::Stated));
         (self.direction != IoDirection::Flushes).then(|| Limit {
             owner: None,
             device: device.into(),
             direction: self.direction,
             unit: self.unit,
             value: self.rate(),
-            source: if is_given {
-                LimitSource::Given
-            } else {
-                LimitSource::Inferred
-            },
+            source: self.source,
         })
     }
 
@@ -269,11 +257,11 @@ impl RateHistory {
         let shortest = run.iter().min_by(by_queue);
         let longest = run.iter().max_by(by_queue);
         let mib_per_s = kib / 1024.0;
-        let cloud = limits_near(&self.device, unit, iops, mib_per_s);
-        let matches_limit = if self.is_at_stated(kind, mean) {
-            Some(LimitMatch::Stated)
+        let (source, cloud) = if self.is_at_stated(kind, mean) {
+            (LimitSource::Given, Vec::new())
         } else {
-            (!cloud.is_empty()).then_some(LimitMatch::Cloud(cloud))
+            let cloud = limits_near(&self.device, unit, iops, mib_per_s);
+            (LimitSource::Inferred, cloud)
         };
         Plateau {
             direction: only_direction(run).unwrap_or(direction),
@@ -287,7 +275,8 @@ impl RateHistory {
             queue_to: longest.map_or(0.0, |step| step.load.queue),
             await_from_ms: shortest.map_or(0.0, |step| step.await_ms(direction)),
             await_to_ms: longest.map_or(0.0, |step| step.await_ms(direction)),
-            matches_limit,
+            source,
+            cloud,
         }
     }
 }

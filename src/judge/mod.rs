@@ -64,7 +64,7 @@ pub use host_report::{
 };
 pub use layers::HeldBetween;
 pub use levels::{CapacityReport, ConcurrencyLevel, MAX_RATE_TOLERANCE};
-pub use limit::{LimitMatch, Plateau};
+pub use limit::Plateau;
 pub use not_the_disk::not_the_disk;
 pub use peers::SlowBesidePeers;
 pub use queue_by_layer::{Layer, LayerLink, QueueByLayer, WaitLocation, queue_by_layer};

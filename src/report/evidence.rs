@@ -10,8 +10,8 @@ use crate::counters::{
 use crate::intervals::{Cause, DeviceActivity, Harm, Incident, IncidentSummary, IntervalHeader};
 use crate::judge::{
     Assessment, BaselineSource, CloudLimit, CloudVolume, DeviceReport, DirectionReport, Doubt,
-    Evidence, HealthEvidence, IoDirection, Latency, LimitMatch, NfsWait, Plateau, RateUnit,
-    SharedLimit, SlowBesidePeers, Verdict, hidden_io_wait_pct,
+    Evidence, HealthEvidence, IoDirection, Latency, NfsWait, Plateau, RateUnit, SharedLimit,
+    SlowBesidePeers, Verdict, hidden_io_wait_pct,
 };
 use crate::metrics::Interval;
 use crate::report::layout::sentence_numbers::{
@@ -407,31 +407,25 @@ fn ok_text(report: &DeviceReport) -> String {
     }
 }
 
-/// The limit that a rate matches, as text that follows the rate: `the limit of an AWS gp3 volume without more
-/// provisioned`, or `if this is AWS, the limit of a gp3 volume with default settings`.
-fn limit_text(limit: &LimitMatch) -> String {
-    match limit {
-        LimitMatch::Stated => "the stated cap".to_owned(),
-        LimitMatch::Cloud(limits) => cloud_limits_text(limits),
+const STATED_CAP: &str = "the stated cap";
+
+/// The name of the limit that a plateau matches, as in machine formats: `AWS gp3 (base)`; `None` without one.
+pub(crate) fn limit_name(plateau: &Plateau) -> Option<String> {
+    if plateau.source == LimitSource::Given {
+        return Some(STATED_CAP.to_owned());
     }
+    (!plateau.cloud.is_empty()).then(|| cloud_limits_name(&plateau.cloud))
 }
 
-/// The name of the limit that a rate matches, as in machine formats: `AWS gp3 (base)`.
-pub(crate) fn limit_name(limit: &LimitMatch) -> String {
-    match limit {
-        LimitMatch::Stated => "the stated cap".to_owned(),
-        LimitMatch::Cloud(limits) => {
-            let names = |(provider, name)| {
-                let names = volume_texts(&limits_of(limits, provider), |[short, _]| short);
-                (!names.is_empty()).then(|| format!("{name} {}", names.join(" or ")))
-            };
-            PROVIDERS
-                .into_iter()
-                .filter_map(names)
-                .collect::<Vec<_>>()
-                .join(" or ")
+fn cloud_limits_name(limits: &[CloudLimit]) -> String {
+    let mut names = Vec::new();
+    for (provider, name) in PROVIDERS {
+        let volumes = volume_texts(&limits_of(limits, provider), |[short, _]| short);
+        if !volumes.is_empty() {
+            names.push(format!("{name} {}", volumes.join(" or ")));
         }
     }
+    names.join(" or ")
 }
 
 /// The unit in which people are told a rate.
@@ -453,6 +447,8 @@ fn limits_of(limits: &[CloudLimit], provider: Provider) -> Vec<CloudLimit> {
         .collect()
 }
 
+/// Limits as text that follows the rate: `the limit of an AWS gp3 volume without more provisioned`, or `if this is AWS, the
+/// limit of a gp3 volume with default settings`.
 fn cloud_limits_text(limits: &[CloudLimit]) -> String {
     let mut text = String::new();
     for (provider, name) in PROVIDERS {
@@ -548,11 +544,13 @@ fn variation_text(variation: f64) -> String {
 
 /// The limit that a plateau matches, in parentheses; empty without one.
 pub(crate) fn limit_suffix(plateau: &Plateau) -> String {
-    plateau
-        .matches_limit
-        .as_ref()
-        .map(|limit| format!(" ({})", limit_text(limit)))
-        .unwrap_or_default()
+    if plateau.source == LimitSource::Given {
+        return format!(" ({STATED_CAP})");
+    }
+    if plateau.cloud.is_empty() {
+        return String::new();
+    }
+    format!(" ({})", cloud_limits_text(&plateau.cloud))
 }
 
 /// A limit that a cgroup has reached, with the share of the bytes if the cgroup is not alone: `cgroup db.service is at its
@@ -936,11 +934,9 @@ mod latency_tests {
 #[cfg(test)]
 mod explanation_tests {
     use super::*;
-    use crate::judge::{
-        CloudLimit, CloudVolume, ExceededCap, LimitMatch, PlateauInRun, VerdictTimes,
-    };
+    use crate::judge::{CloudLimit, CloudVolume, ExceededCap, PlateauInRun, VerdictTimes};
 
-    fn plateau(iops: f64, matches_limit: LimitMatch) -> PlateauInRun {
+    fn plateau(iops: f64, source: LimitSource, cloud: Vec<CloudLimit>) -> PlateauInRun {
         PlateauInRun {
             plateau: Plateau {
                 direction: IoDirection::Reads,
@@ -954,7 +950,8 @@ mod explanation_tests {
                 queue_to: 63.6,
                 await_from_ms: 0.32,
                 await_to_ms: 21.2,
-                matches_limit: Some(matches_limit),
+                source,
+                cloud,
             },
             begin_s: 0.0,
             seconds: 48.0,
@@ -972,8 +969,8 @@ mod explanation_tests {
             device: "sda".to_owned(),
             verdict: Some(Verdict::Capped),
             plateaus: vec![
-                plateau(3000.4, LimitMatch::Cloud(vec![gp3])),
-                plateau(300.0, LimitMatch::Stated),
+                plateau(3000.4, LimitSource::Inferred, vec![gp3]),
+                plateau(300.0, LimitSource::Given, Vec::new()),
             ],
             ..DeviceReport::default()
         };
@@ -1048,17 +1045,17 @@ mod limits_tests {
 
     #[test]
     fn a_limit_is_a_fact_only_where_the_provider_is_known() {
-        let gp3 = |is_known| LimitMatch::Cloud(limits(&[CloudVolume::Gp3Base], is_known));
+        let gp3 = |is_known| limits(&[CloudVolume::Gp3Base], is_known);
         assert_eq!(
-            limit_text(&gp3(true)),
+            cloud_limits_text(&gp3(true)),
             "the limit of an AWS gp3 volume with default settings"
         );
         assert_eq!(
-            limit_text(&gp3(false)),
+            cloud_limits_text(&gp3(false)),
             "if this is AWS, the limit of a gp3 volume with default settings"
         );
         assert_eq!(
-            [gp3(true), gp3(false)].map(|one| limit_name(&one)),
+            [gp3(true), gp3(false)].map(|one| cloud_limits_name(&one)),
             ["AWS gp3 (base)"; 2]
         );
     }
@@ -1066,27 +1063,30 @@ mod limits_tests {
     #[test]
     fn several_volumes_are_named_by_provider() {
         let tiers = ["P40", "P50"].map(CloudVolume::PremiumSsd);
-        let tiers = LimitMatch::Cloud(limits(&tiers, true));
+        let tiers = limits(&tiers, true);
         assert_eq!(
-            limit_text(&tiers),
+            cloud_limits_text(&tiers),
             "the limit of an Azure Premium SSD P40 or P50"
         );
-        assert_eq!(limit_name(&tiers), "Azure Premium SSD P40 or P50");
+        assert_eq!(cloud_limits_name(&tiers), "Azure Premium SSD P40 or P50");
         let both = [CloudVolume::Gp3Base, CloudVolume::PremiumSsd("P15")];
-        let both = LimitMatch::Cloud(limits(&both, false));
-        assert_eq!(limit_name(&both), "AWS gp3 (base) or Azure Premium SSD P15");
+        let both = limits(&both, false);
         assert_eq!(
-            limit_text(&both),
+            cloud_limits_name(&both),
+            "AWS gp3 (base) or Azure Premium SSD P15"
+        );
+        assert_eq!(
+            cloud_limits_text(&both),
             "if this is AWS, the limit of a gp3 volume with default settings; if it is Azure, the limit of a Premium SSD P15"
         );
-        let burst = LimitMatch::Cloud(limits(&[CloudVolume::Gp3Base, CloudVolume::Gp2Burst], true));
+        let burst = limits(&[CloudVolume::Gp3Base, CloudVolume::Gp2Burst], true);
         assert_eq!(
-            limit_text(&burst),
+            cloud_limits_text(&burst),
             "the limit of an AWS gp3 volume with default settings or a gp2 volume with burst credits"
         );
-        let gp2 = LimitMatch::Cloud(limits(&[CloudVolume::Gp2 { gib: 1000 }], true));
+        let gp2 = limits(&[CloudVolume::Gp2 { gib: 1000 }], true);
         assert_eq!(
-            limit_text(&gp2),
+            cloud_limits_text(&gp2),
             "the limit of an AWS gp2 volume of 1,000 GiB"
         );
     }

@@ -147,10 +147,7 @@ fn plateau(one: &PlateauInRun, clock: &RunClock) -> Object {
         .field("queue_to", plateau.queue_to)
         .field("await_from_ms", plateau.await_from_ms)
         .field("await_to_ms", plateau.await_to_ms)
-        .field(
-            "matches_limit",
-            plateau.matches_limit.as_ref().map(limit_name),
-        )
+        .field("matches_limit", limit_name(plateau))
 }
 
 fn queue_by_layer(queues: &QueueByLayer) -> Object {
