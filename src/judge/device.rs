@@ -25,7 +25,7 @@ use crate::units::SECTOR_BYTES;
 pub(super) struct DeviceKnowledge {
     /// Of reads, writes and flushes.
     ranges: [Range; 3],
-    limit: RateHistory,
+    rates: RateHistory,
     class: Option<DeviceClass>,
     /// Times the unloaded latency from which the device is saturated.
     saturated: f64,
@@ -46,7 +46,7 @@ impl DeviceKnowledge {
                 Range::new(settings, &write, since_boot(&counters.writes)),
                 Range::new(settings, &flush, None),
             ],
-            limit: RateHistory::new(settings.device, settings.cap),
+            rates: RateHistory::new(settings.device, settings.cap),
             class: settings.device.class,
             saturated: settings.saturation_threshold,
         }
@@ -65,7 +65,7 @@ impl DeviceKnowledge {
 
     pub(super) fn forget_steps(&mut self) {
         self.ranges.iter_mut().for_each(Range::forget_steps);
-        self.limit.forget_steps();
+        self.rates.forget_steps();
     }
 }
 
@@ -201,7 +201,7 @@ impl DeviceJudge {
             .into_iter()
             .map(|finding| finding.evidence)
             .collect();
-        if let Some(plateau) = self.knowledge.limit.observe(&load, over) {
+        if let Some(plateau) = self.knowledge.rates.observe(&load, over) {
             self.recent.last = Some(Verdict::Capped);
             assessment.conclude(Verdict::Capped, Evidence::ConstantRate(Box::new(plateau)));
         }

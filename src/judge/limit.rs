@@ -235,12 +235,11 @@ impl RateHistory {
 
     /// Returns whether a rate is at the cap that the user states.
     fn is_at_stated(&self, (direction, unit): (IoDirection, RateUnit), rate: f64) -> bool {
-        let cap = match unit {
-            RateUnit::Requests => self.stated.iops,
-            RateUnit::Kib => self.stated.mib_per_s.map(|mib| mib * 1024.0),
-        };
         direction == IoDirection::Both
-            && cap.is_some_and(|cap| (rate / cap - 1.0).abs() <= CAP_STEP)
+            && self
+                .stated
+                .value(unit)
+                .is_some_and(|cap| (rate / cap - 1.0).abs() <= CAP_STEP)
     }
 
     fn plateau(&self, kind: (IoDirection, RateUnit), run: &[Step]) -> Plateau {

@@ -5,7 +5,7 @@ use crate::attribution::{IoDirection, Limit, LimitSource, RateUnit};
 use crate::baselines::DeviceBaseline;
 use crate::topology::{DeviceClass, Provider};
 
-/// A cap that the user states.
+/// A cap that the user states: limits of every device, one in each unit at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StatedCap {
     /// Requests per second, reads and writes together.
@@ -15,23 +15,28 @@ pub struct StatedCap {
 }
 
 impl StatedCap {
+    /// Its value in a unit per second; `None` if it has none.
+    pub(super) fn value(self, unit: RateUnit) -> Option<f64> {
+        match unit {
+            RateUnit::Requests => self.iops,
+            RateUnit::Kib => self.mib_per_s.map(|mib| mib * 1024.0),
+        }
+    }
+
     /// Its limits, as those of a device.
     pub fn limits(self, device: &str) -> impl Iterator<Item = Limit> {
-        [
-            (RateUnit::Requests, self.iops),
-            (RateUnit::Kib, self.mib_per_s.map(|mib| mib * 1024.0)),
-        ]
-        .into_iter()
-        .filter_map(|(unit, value)| {
-            Some(Limit {
-                owner: None,
-                device: device.into(),
-                direction: IoDirection::Both,
-                unit,
-                value: value?,
-                source: LimitSource::Given,
+        [RateUnit::Requests, RateUnit::Kib]
+            .into_iter()
+            .filter_map(move |unit| {
+                Some(Limit {
+                    owner: None,
+                    device: device.into(),
+                    direction: IoDirection::Both,
+                    unit,
+                    value: self.value(unit)?,
+                    source: LimitSource::Given,
+                })
             })
-        })
     }
 }
 
