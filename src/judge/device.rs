@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use super::hung::HungRequests;
 use super::limit::RateHistory;
 use super::load::Load;
-use super::range::{Range, SinceBoot, size_class};
+use super::range::{Bounds, Range, SinceBoot, size_class};
 use super::settings::{BaselineSource, Settings};
 use super::thresholds::{
     ClassLimits, FEW, HALF, HOLD, LESS, MATTERS_MS, MORE, ON_TIME, QUEUE, RANK, RING, SHARE,
@@ -309,21 +309,38 @@ impl DeviceJudge {
             Verdict::Busy
         };
         let saturation = is_known.then(|| ms / bounds.hi);
+        let latency = Latency {
+            await_ms: ms,
+            queue: load.queue,
+            saturation,
+        };
         Finding {
             verdict,
-            evidence: Evidence::Latency {
-                direction: load.direction(kind),
-                verdict,
-                latency: Latency {
-                    await_ms: ms,
-                    queue: load.queue,
-                    saturation,
-                },
-                source: bounds.source,
-                seen_s_ago: bounds.seen_s.map(|seen_s| (self.run_s - seen_s).max(0.0)),
+            evidence: self.latency_evidence(
+                (load.direction(kind), verdict),
+                latency,
+                &bounds,
                 doubt,
-            },
+            ),
             over: saturation.unwrap_or(0.0),
+        }
+    }
+
+    /// What a word for requests in one direction rests on: their latency, compared with what is known.
+    fn latency_evidence(
+        &self,
+        (direction, verdict): (IoDirection, Verdict),
+        latency: Latency,
+        bounds: &Bounds,
+        doubt: Option<Doubt>,
+    ) -> Evidence {
+        Evidence::Latency {
+            direction,
+            verdict,
+            latency,
+            source: bounds.source,
+            seen_s_ago: bounds.seen_s.map(|seen_s| (self.run_s - seen_s).max(0.0)),
+            doubt,
         }
     }
 
@@ -341,20 +358,20 @@ impl DeviceJudge {
         } else {
             Verdict::Busy
         };
+        let latency = Latency {
+            await_ms: ms,
+            queue: load.queue,
+            saturation: hi.is_finite().then(|| ms / hi),
+        };
+        let doubt = (verdict == Verdict::Busy).then_some(Doubt::FewRequests);
         Finding {
             verdict,
-            evidence: Evidence::Latency {
-                direction: load.direction(kind),
-                verdict,
-                latency: Latency {
-                    await_ms: ms,
-                    queue: load.queue,
-                    saturation: hi.is_finite().then(|| ms / hi),
-                },
-                source: bounds.source,
-                seen_s_ago: bounds.seen_s.map(|seen_s| (self.run_s - seen_s).max(0.0)),
-                doubt: (verdict == Verdict::Busy).then_some(Doubt::FewRequests),
-            },
+            evidence: self.latency_evidence(
+                (load.direction(kind), verdict),
+                latency,
+                &bounds,
+                doubt,
+            ),
             over: 0.0,
         }
     }
