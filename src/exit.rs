@@ -27,6 +27,16 @@ pub enum Exit {
     Signal(u8),
 }
 
+impl Exit {
+    /// Returns this one unless it is a success; then the other.
+    pub fn or(self, other: Self) -> Self {
+        match self {
+            Self::Success => other,
+            _ => self,
+        }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         match exit {

@@ -109,11 +109,7 @@ impl Analyze {
                 context.print_error(
                     "no baseline to save: no device had 60 intervals with fewer than 2 requests at a time",
                 );
-                exit = if exit == Exit::Success {
-                    Exit::NoData
-                } else {
-                    exit
-                };
+                exit = exit.or(Exit::NoData);
             }
             None => {}
         }
@@ -154,11 +150,7 @@ impl Analyze {
             let Some(one) = analysis.filter(|_| !matches!(exit_of_one, Exit::Signal(_))) else {
                 return Ok(exit_of_one);
             };
-            exit = if exit == Exit::Success {
-                exit_of_one
-            } else {
-                exit
-            };
+            exit = exit.or(exit_of_one);
             analyzed.push((one.source_name, one.report));
         }
         let time_zone = context.time_zone();
@@ -396,11 +388,7 @@ fn analyze_intervals(
     let has_data = intervals.span.intervals > 0 && !collected.devices.is_empty();
     if let Some(reason) = incomplete_reason(intervals, has_data)? {
         context.print_error(reason);
-        exit = if exit == Exit::Success {
-            Exit::NoData
-        } else {
-            exit
-        };
+        exit = exit.or(Exit::NoData);
     }
     if !has_data {
         return Ok((exit, None));
