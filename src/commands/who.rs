@@ -5,12 +5,13 @@ use clap::Args;
 use jiff::tz::TimeZone;
 
 use super::follow::{Observer, Run, Said, follow};
-use super::hindsight::open_view;
 use super::options::{ANY_FIRST, Host, SourceOptions, WidthOption, one_of};
 use crate::attribution::{Attribution, DeviceUse};
 use crate::console::RunContext;
 use crate::exit::Exit;
-use crate::intervals::{BaselineStore, DeviceSelection, IntervalHeader, IntervalRows, Intervals};
+use crate::intervals::{
+    BaselineStore, Detail, DeviceSelection, IntervalHeader, IntervalRows, Intervals,
+};
 use crate::report::who::{
     CGROUP, PROCESS, SORT_KEYS, WhoInterval, csv_header, hidden_processes_text, hung_read_text,
     lines, problem_text, table,
@@ -60,7 +61,14 @@ impl Who {
             ..DeviceSelection::default()
         };
         let baselines = BaselineStore::default();
-        let intervals = open_view(&input, &selection, &baselines, context)?;
+        // No verdicts are shown, so nothing is to be learned first.
+        let intervals = Intervals::open(
+            &input,
+            &selection,
+            Detail::Report,
+            &baselines,
+            context.clock,
+        )?;
         let is_for_programs = self.json || self.csv;
         let mut text = Vec::new();
         self.csv_kind()
