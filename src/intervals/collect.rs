@@ -211,14 +211,14 @@ impl DeviceEntry {
         match state {
             DeviceState::Active(activity) => {
                 self.analysis.observe(&Observation {
-                    stats: &activity.stats,
-                    assessment: &activity.assessment,
-                    times: &activity.times,
+                    stats: &activity.judged.interval,
+                    assessment: activity.judged.assessment(),
+                    times: &activity.judged.times,
                     flag: activity.flag,
                     run_s,
                     stalled_s: activity.stalled_s,
                 });
-                if let Some(await_ms) = mean_await_ms(&activity.stats) {
+                if let Some(await_ms) = mean_await_ms(&activity.judged.interval) {
                     self.latency.add(begin_s, header.elapsed_s, await_ms);
                 }
             }

@@ -11,7 +11,7 @@ use super::device_names::DeviceNames;
 use super::incident::OngoingIncident;
 use crate::attribution::{Attribution, Limit};
 use crate::counters::Health;
-use crate::judge::{Assessment, Evidence, NfsWait, Verdict, VerdictTimes};
+use crate::judge::{Evidence, Judged, NfsWait, Verdict};
 use crate::metrics::{DataFlag, HostStats, Interval};
 
 /// One interval: its header, the devices, an optional total, and devices that appeared or disappeared.
@@ -108,7 +108,7 @@ impl DeviceState {
         match self {
             Self::Active(activity) => {
                 own + size_of::<DeviceActivity>()
-                    + size_of_val(activity.assessment.evidence.as_slice())
+                    + size_of_val(activity.judged.assessment().evidence.as_slice())
             }
             Self::AccountingOff(_) => own + size_of::<Interval>(),
             Self::Reset | Self::MemberReset | Self::Event(_) => own,
@@ -116,29 +116,21 @@ impl DeviceState {
     }
 }
 
-/// The statistics of a device, and the conclusions from several intervals.
+/// A device in an interval, and what is known of it beside its numbers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeviceActivity {
-    pub stats: Interval,
-    /// The reason not to trust one of the statistics; `None` if all can be trusted.
+    /// The sum of the steps of the interval.
+    pub judged: Judged,
+    /// The reason not to trust one of the numbers; `None` if all can be trusted.
     pub flag: Option<DataFlag>,
     /// Seconds for which requests have been in flight without any completing; 0 unless stalled.
     pub stalled_s: f64,
-    /// The live verdict and its evidence; empty for a total and in an analysis. If the interval has several samples, it
-    /// is the worst verdict with its latest evidence, and the saturation of the whole interval.
-    pub assessment: Assessment,
-    /// Seconds of the interval with that verdict; `None` without one.
-    pub verdict_s: Option<f64>,
-    /// The seconds of the interval with each verdict.
-    pub times: VerdictTimes,
     /// The verdict that a screen shows, which does not flicker.
     pub shown_verdict: Option<Verdict>,
     /// The cgroup with most of the device's bytes; `None` without attribution or bytes.
     pub top_cgroup: Option<TopCgroup>,
     /// The incident that it belongs to in this interval; `None` without one.
     pub incident: Option<OngoingIncident>,
-    /// The end of the sample that the evidence is about, if the interval has several; `None` also without a wall clock.
-    pub evidence_at: Option<Timestamp>,
     /// The facts about its health; `None` if none are known.
     pub health: Option<Arc<Health>>,
 }
@@ -229,7 +221,7 @@ impl DeviceInterval {
         let evidence = self
             .activity()
             .into_iter()
-            .flat_map(|activity| &activity.assessment.evidence);
+            .flat_map(|activity| &activity.judged.assessment().evidence);
         let of_cgroup = evidence.clone().find_map(|evidence| match evidence {
             Evidence::AtLimit(reached) => Some(reached.limit.clone()),
             _ => None,
@@ -243,7 +235,7 @@ impl DeviceInterval {
 
     /// The statistics; `None` without any.
     pub fn stats(&self) -> Option<&Interval> {
-        self.activity().map(|activity| &activity.stats)
+        self.activity().map(|activity| &activity.judged.interval)
     }
 
     /// The verdict that a screen shows: a new one when it was said twice in a row, so that it does not flicker.
@@ -257,9 +249,25 @@ impl DeviceInterval {
     /// The verdict; `None` if there are no data.
     pub fn verdict(&self) -> Option<Verdict> {
         match &self.state {
-            DeviceState::Active(activity) => activity.assessment.verdict,
+            DeviceState::Active(activity) => activity.judged.verdict(),
             DeviceState::AccountingOff(_) => Some(Verdict::AccountingOff),
             DeviceState::Reset | DeviceState::MemberReset | DeviceState::Event(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod examples {
+    use super::*;
+    use crate::judge::Assessment;
+
+    impl DeviceActivity {
+        /// The activity in one step.
+        pub(crate) fn example(interval: Interval, assessment: Assessment) -> Self {
+            Self {
+                judged: Judged::example(interval, assessment),
+                ..Self::default()
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ use super::baseline_store::BaselineStore;
 use super::device_filter::{DeviceAttributes, DeviceFilter};
 use super::device_interval::{DeviceEvent, DeviceInterval, DeviceState, EventKind, TopCgroup};
 use super::device_names::DeviceNames;
-use super::device_record::{DepartedDevices, DeviceRecord, Judged};
+use super::device_record::{DepartedDevices, DeviceRecord};
 use super::events::JudgedDevice;
 use super::health_watch::HealthWatch;
 
@@ -19,7 +19,7 @@ use crate::attribution::Attribution;
 use crate::baselines::RecordedBaselines;
 use crate::counters::{Device, Sample};
 use crate::judge::{DeviceStep, HostJudge, KnownDevice, Settings, Step as JudgedStep, Verdict};
-use crate::metrics::{CountedTime, DeviceMatch, HostStats, Interval};
+use crate::metrics::{DeviceMatch, HostStats, Interval};
 use crate::source::DeviceResolver;
 use crate::topology::Topology;
 use crate::units::Span;
@@ -130,9 +130,7 @@ impl<'b> DeviceTracker<'b> {
     /// Begins an interval after the last sample.
     pub(super) fn begin_interval(&mut self) {
         for (index, record) in self.records.iter_mut().enumerate() {
-            // Before the first word, nothing was told.
-            let told_s = record.latest().map_or(0.0, |_| self.unjudged_s);
-            record.judged = Judged::from(index, told_s);
+            record.begin_interval(index);
         }
         self.old_attributes = None;
         self.transient_devices.clear();
@@ -156,9 +154,9 @@ impl<'b> DeviceTracker<'b> {
                 .attributes
                 .get(index)
                 .map_or(&device.name, |attributes| &attributes.names.label);
-            self.departed
-                .insert(&device.name, label, records[index].summary);
-            if records[index].judged.first_index.is_none()
+            let summary = std::mem::take(&mut records[index].summary);
+            self.departed.insert(&device.name, label, summary);
+            if records[index].first_index.is_none()
                 && self.transient_devices.len() < MAX_TRANSIENT_DEVICES
             {
                 self.transient_devices.insert(device.name.clone());
@@ -189,7 +187,7 @@ impl<'b> DeviceTracker<'b> {
         };
         let stays = stays(
             first.devices.len(),
-            self.records.iter().map(|record| record.judged.first_index),
+            self.records.iter().map(|record| record.first_index),
         );
         let gone = old_attributes.iter().zip(stays).filter(|(_, stays)| !stays);
         let gone: Vec<&Arc<DeviceNames>> = gone
@@ -197,7 +195,7 @@ impl<'b> DeviceTracker<'b> {
             .filter(|it| filter.is_selected(it))
             .map(|it| &it.names)
             .collect();
-        let is_new = |index: &&usize| self.records[**index].judged.first_index.is_none();
+        let is_new = |index: &&usize| self.records[**index].first_index.is_none();
         let new = self
             .order
             .iter()
@@ -247,15 +245,8 @@ impl<'b> DeviceTracker<'b> {
             };
             let older = &step.older.devices[previous];
             let interval = Interval::between(&older.counters, &newer.counters, step.span);
-            record.judged.add(interval.as_ref());
+            record.add(interval.as_ref(), self.unjudged_s == 0.0);
             self.had_reset |= interval.is_none();
-            record.unjudged = match (record.unjudged, interval) {
-                (Some(before), Some(interval)) if self.unjudged_s > 0.0 => {
-                    Some(before.followed_by(&interval))
-                }
-                (None, _) if self.unjudged_s > 0.0 => None,
-                (_, interval) => interval,
-            };
         }
         self.unjudged_s += step.span.seconds();
         self.unjudged_s >= MIN_JUDGED_S
@@ -303,17 +294,13 @@ impl<'b> DeviceTracker<'b> {
         for ((record, newer), assessment) in
             self.records.iter_mut().zip(&step.newer.devices).zip(said)
         {
-            let Some(interval) = record.unjudged else {
-                record.note_judgement(None, &Interval::default(), None);
-                continue;
-            };
-            let idle_s = self.judge.idle_s(&newer.name);
-            let assessment = assessment.map(|mut assessment| {
+            let mut assessment = assessment;
+            if let (Some(interval), Some(assessment)) = (&record.unjudged, &mut assessment) {
+                let idle_s = self.judge.idle_s(&newer.name);
                 self.health
-                    .note(&newer.name, &mut assessment, (&interval, idle_s), topology);
-                assessment
-            });
-            record.note_judgement(assessment, &interval, step.newer.at.wall);
+                    .note(&newer.name, assessment, (interval, idle_s), topology);
+            }
+            record.note_judgement(assessment, step.newer.at.wall);
         }
         self.unjudged_s = 0.0;
     }
@@ -328,14 +315,14 @@ impl<'b> DeviceTracker<'b> {
         let mut judged = Vec::new();
         for index in &self.order {
             let (attributes, record) = (&self.attributes[*index], &self.records[*index]);
-            let (Some(interval), Some(assessment)) = (&record.unjudged, record.latest()) else {
+            let (Some(interval), Some(latest)) = (&record.unjudged, &record.latest) else {
                 continue;
             };
             if filter.is_selected(attributes) {
                 judged.push(JudgedDevice {
                     names: &attributes.names,
                     interval,
-                    assessment,
+                    assessment: &latest.assessment,
                     top_cgroup: top_cgroup(attribution, &attributes.names.device),
                 });
             }
@@ -367,52 +354,51 @@ impl<'b> DeviceTracker<'b> {
                 continue;
             }
             let (record, device) = (&mut self.records[index], &last.devices[index]);
-            let Some(first_index) = record.judged.first_index else {
+            let Some(first_index) = record.first_index else {
                 if self.detail.lists_all() && is_selected {
                     rows.push(event(&attributes.names, EventKind::Appeared).to_interval());
                 }
                 continue;
             };
-            let (counters, interval) = (&device.counters, record.judged.interval);
+            record.tell_rest();
+            let (counters, interval) = (&device.counters, &record.judged.interval);
             let is_in_total = filter.has_total() && counts_in_total(attributes.total_role, last);
             let is_unchanged =
                 *counters == first.devices[first_index].counters && counters.in_flight == 0;
             // The fast path for devices that are not listed: most devices of a large host are idle.
             if self.detail == Detail::Report
                 && is_unchanged
-                && !record.judged.is_in_trouble()
-                && let Some(interval) = &interval
+                && !record.is_reset
+                && !record.judged.verdict().is_some_and(Verdict::is_trouble)
                 && !filter.is_listed(attributes, counters, !record.summary.is_empty())
             {
-                if !attributes.is_accounting_off {
-                    record.summary.observe_idle(span);
-                }
                 if is_in_total {
                     total.add(interval);
                 }
+                if !attributes.is_accounting_off {
+                    record.summary.observe_idle(span);
+                }
                 continue;
             }
-            let state = match interval.map(|interval| shown_util(interval, without_util)) {
-                None => {
-                    record.interrupt();
-                    DeviceState::Reset
-                }
-                Some(stats) if attributes.is_accounting_off && stats.completed() == 0 => {
-                    DeviceState::AccountingOff(Box::new(stats))
-                }
-                Some(stats) => {
-                    let mut activity = Box::new(record.take_activity(stats, last.at.wall));
-                    activity.top_cgroup = top_cgroup(attribution, &device.name);
-                    activity.health = last
-                        .health
-                        .as_ref()
-                        .and_then(|facts| facts.get(&device.name))
-                        .cloned();
-                    DeviceState::Active(activity)
-                }
+            let state = if record.is_reset {
+                record.interrupt();
+                DeviceState::Reset
+            } else if attributes.is_accounting_off && interval.completed() == 0 {
+                DeviceState::AccountingOff(Box::new(*interval))
+            } else {
+                let mut activity = Box::new(record.take_activity(without_util, last.at.wall));
+                activity.top_cgroup = top_cgroup(attribution, &device.name);
+                activity.health = last
+                    .health
+                    .as_ref()
+                    .and_then(|facts| facts.get(&device.name))
+                    .cloned();
+                DeviceState::Active(activity)
             };
             match &state {
-                DeviceState::Active(activity) if is_in_total => total.add(&activity.stats),
+                DeviceState::Active(activity) if is_in_total => {
+                    total.add(&activity.judged.interval)
+                }
                 _ if is_in_total => total.add_unknown(&state),
                 _ => {}
             }
@@ -449,12 +435,12 @@ impl<'b> DeviceTracker<'b> {
                 .filter(|it| filter.is_selected(it))?;
             Some((
                 attributes.names.label.clone(),
-                self.records.get(*index)?.summary,
+                self.records.get(*index)?.summary.clone(),
             ))
         });
         let departed = self.departed.iter().filter_map(|(name, label, summary)| {
             let is_selected = filter.is_name_selected(name) || filter.is_name_selected(label);
-            is_selected.then(|| (label.to_owned(), summary))
+            is_selected.then(|| (label.to_owned(), summary.clone()))
         });
         let mut summaries: Vec<_> = present.chain(departed).collect();
         summaries.sort_by(|(_, a), (_, b)| a.worst_first(b));
@@ -476,18 +462,6 @@ fn top_cgroup(attribution: Option<&Attribution>, device: &str) -> Option<TopCgro
         path: Arc::clone(&top.path),
         share_pct: top.share_pct?,
     })
-}
-
-/// Returns the interval without its util if that is too short for it.
-fn shown_util(interval: Interval, without_util: bool) -> Interval {
-    if without_util {
-        Interval {
-            busy: CountedTime::default(),
-            ..interval
-        }
-    } else {
-        interval
-    }
 }
 
 /// Returns for each device of an older sample whether a newer one has it: `places` are the indices in the older one.

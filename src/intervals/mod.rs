@@ -54,7 +54,7 @@ pub use options::{BaselineOption, Detail, DeviceSelection, Input, Stacked};
 pub use run_clock::RunClock;
 pub use running_totals::{
     Buckets, DeviceInfo, DeviceScope, DeviceSnapshot, DeviceTotals, LATENCY_BOUNDS_MS,
-    LimitedCgroup, MetricsSnapshot, QUEUE_BOUNDS, RunningTotals, SaturationTotals,
+    LimitedCgroup, MetricsSnapshot, QUEUE_BOUNDS, RunningTotals,
 };
 pub use sample_source::{check_stated, with_stated};
 pub use series::LatencySeries;

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::device_interval::{DeviceActivity, DeviceInterval, IntervalRows};
+use super::device_interval::{DeviceInterval, IntervalRows};
 use super::incident::Incident;
 use super::stream::Intervals;
 use super::total::{counts_in_total, total_roles};
 use crate::attribution::{Attribution, Limit, LimitSource};
 use crate::counters::{Counters, Health, HostState};
-use crate::judge::{BaselineSource, RateUnit, StatedCap, VerdictTimes};
+use crate::judge::{BaselineSource, Judged, RateUnit, StatedCap};
 use crate::metrics::Completed;
 use crate::topology::{Kind, Node};
 
@@ -262,7 +262,7 @@ impl DeviceInfo {
 /// The values of a device since the start.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeviceTotals {
-    pub verdicts: VerdictTimes,
+    pub sum: Judged,
     /// Seconds in intervals in which requests were in flight and none completed.
     pub stalled_s: f64,
     /// The requests whose times the kernel gives, those of each interval in the bucket of their mean latency. The sums are
@@ -272,10 +272,9 @@ pub struct DeviceTotals {
     pub discards: Buckets<{ LATENCY_BOUNDS_MS.len() }>,
     /// The mean queue of each interval.
     pub queue: Buckets<{ QUEUE_BOUNDS.len() }>,
-    /// Reads compared with their unloaded latency.
-    pub read_saturation: SaturationTotals,
-    /// Writes compared with their unloaded latency.
-    pub write_saturation: SaturationTotals,
+    /// The unloaded latency in milliseconds that the latest reads and the latest writes were compared with, and its origin;
+    /// `None` before the first.
+    pub unloaded: [Option<(f64, BaselineSource)>; 2],
     /// The limits of requests and of bytes that it reached last; `None` before it reached any.
     reached_limits: [Option<Limit>; 2],
 }
@@ -283,30 +282,33 @@ pub struct DeviceTotals {
 impl DeviceTotals {
     /// Adds an interval of this length.
     fn observe(&mut self, device: &DeviceInterval, elapsed_s: f64) {
-        match device.activity() {
-            Some(activity) => self.verdicts.add_all(&activity.times),
-            None => self.verdicts.add(device.verdict(), elapsed_s),
-        }
         let Some(activity) = device.activity() else {
+            self.sum.times.add(device.verdict(), elapsed_s);
             return;
         };
-        let DeviceActivity {
-            stats, assessment, ..
-        } = activity;
-        if stats.is_stalled() {
-            self.stalled_s += stats.seconds();
+        let judged = &activity.judged;
+        let interval = &judged.interval;
+        self.sum += judged;
+        if interval.is_stalled() {
+            self.stalled_s += interval.seconds();
         }
-        self.reads.add_requests(&stats.reads);
-        self.writes.add_requests(&stats.writes);
-        self.discards.add_requests(&stats.discards);
-        if let Some(queue) = stats.queue() {
+        self.reads.add_requests(&interval.reads);
+        self.writes.add_requests(&interval.writes);
+        self.discards.add_requests(&interval.discards);
+        if let Some(queue) = interval.queue() {
             self.queue.add(&QUEUE_BOUNDS, queue, 1, queue);
         }
-        let source = assessment.baseline_source;
-        self.read_saturation
-            .observe(&stats.reads, assessment.read_saturation, source);
-        self.write_saturation
-            .observe(&stats.writes, assessment.write_saturation, source);
+        let requests = [&interval.reads, &interval.writes];
+        for (index, unloaded) in self.unloaded.iter_mut().enumerate() {
+            let compared = judged.compared[index];
+            if let (Some(await_ms), Some(source)) = (
+                requests[index].await_ms(),
+                judged.assessment().baseline_source,
+            ) && compared.unloaded_ms > 0.0
+            {
+                *unloaded = Some((await_ms * compared.unloaded_ms / compared.taken_ms, source));
+            }
+        }
         // A limit that the user states is known anyway.
         if let Some(limit) = device
             .reached_limits()
@@ -360,41 +362,6 @@ impl Buckets<{ LATENCY_BOUNDS_MS.len() }> {
                 completed.time.ms as f64,
             );
         }
-    }
-}
-
-/// Requests whose unloaded latency is known. The saturation over any range of time is the time that they took, divided
-/// by their unloaded time.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct SaturationTotals {
-    /// The milliseconds that they took.
-    pub taken_ms: f64,
-    /// The milliseconds that they would have taken on the unloaded device.
-    pub unloaded_ms: f64,
-    /// The unloaded latency in milliseconds that the latest requests were compared with, and its origin; `None` before
-    /// the first.
-    pub baseline: Option<(f64, BaselineSource)>,
-}
-
-impl SaturationTotals {
-    /// Adds an interval with the saturation in it, if that is known.
-    fn observe(
-        &mut self,
-        stats: &Completed,
-        saturation: Option<f64>,
-        source: Option<BaselineSource>,
-    ) {
-        let (Some(await_ms), Some(saturation), Some(source)) = (
-            stats.await_ms(),
-            saturation.filter(|saturation| *saturation > 0.0),
-            source,
-        ) else {
-            return;
-        };
-        let unloaded_ms = await_ms / saturation;
-        self.taken_ms += stats.time.ms as f64;
-        self.unloaded_ms += stats.timed_ios as f64 * unloaded_ms;
-        self.baseline = Some((unloaded_ms, source));
     }
 }
 
@@ -464,9 +431,9 @@ mod tests {
     use super::*;
     use crate::attribution::{CgroupUse, DeviceUse, IoDirection, IoRates, LimitUse};
     use crate::counters::CgroupHierarchy;
+    use crate::intervals::DeviceActivity;
     use crate::intervals::DeviceState;
-    use crate::judge::Assessment;
-    use crate::judge::Verdict;
+    use crate::judge::{Assessment, Compared, Verdict};
     use crate::metrics::Interval;
 
     #[test]
@@ -559,13 +526,7 @@ mod tests {
     }
 
     fn active(stats: Interval, assessment: Assessment) -> DeviceInterval {
-        let mut activity = DeviceActivity {
-            stats,
-            assessment,
-            ..DeviceActivity::default()
-        };
-        let verdict = activity.assessment.verdict;
-        activity.times.add(verdict, stats.seconds());
+        let activity = DeviceActivity::example(stats, assessment);
         interval(DeviceState::Active(Box::new(activity)))
     }
 
@@ -581,11 +542,9 @@ mod tests {
         totals.observe(&active(stats, Assessment::default()), 2.0);
         totals.observe(&interval(DeviceState::AccountingOff(Box::new(stats))), 2.0);
         totals.observe(&interval(DeviceState::Reset), 2.0);
-        let seconds: Vec<(Option<Verdict>, f64)> = totals
-            .verdicts
-            .iter()
-            .filter(|(_, seconds)| *seconds > 0.0)
-            .collect();
+        let times = totals.sum.times;
+        let seconds: Vec<(Option<Verdict>, f64)> =
+            times.iter().filter(|(_, seconds)| *seconds > 0.0).collect();
         let expected = [
             (Some(Verdict::Capped), 2.0),
             (Some(Verdict::AccountingOff), 2.0),
@@ -631,14 +590,13 @@ mod tests {
         observe(100, 4.0, Some(8.0));
         observe(300, 1.0, Some(2.0));
         observe(500, 9.0, None);
-        let SaturationTotals {
-            taken_ms,
-            unloaded_ms,
-            baseline,
-        } = totals.read_saturation;
-        assert_eq!((taken_ms, unloaded_ms), (700.0, 200.0));
-        assert_eq!(baseline, Some((0.5, BaselineSource::Learned)));
-        assert_eq!(totals.write_saturation, SaturationTotals::default());
+        let [reads, writes, _] = totals.sum.compared;
+        assert_eq!((reads.taken_ms, reads.unloaded_ms), (700.0, 200.0));
+        assert_eq!(writes, Compared::default());
+        assert_eq!(
+            totals.unloaded,
+            [Some((0.5, BaselineSource::Learned)), None]
+        );
         assert_eq!(
             (totals.queue.count, totals.queue.sum, totals.reads.sum),
             (3, 6.0, 5200.0)

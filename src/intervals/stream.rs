@@ -360,7 +360,7 @@ impl<'a> Intervals<'a> {
             if let DeviceState::Active(activity) = &mut device.state {
                 activity.incident = self.events.ongoing(&device.names);
                 // Hindsight does not flicker, nor does what is part of an incident.
-                let verdict = activity.assessment.verdict;
+                let verdict = activity.judged.assessment().verdict;
                 let is_of_incident =
                     activity.incident.is_some() && verdict.is_some_and(Verdict::is_trouble);
                 if self.run == Run::WithHindsight || is_of_incident {
@@ -438,7 +438,11 @@ fn may_be_in_trouble(device: &DeviceInterval) -> bool {
     device.activity().is_some_and(|activity| {
         activity.incident.is_some()
             || activity.stalled_s > 0.0
-            || activity.assessment.verdict.is_some_and(Verdict::is_trouble)
+            || activity
+                .judged
+                .assessment()
+                .verdict
+                .is_some_and(Verdict::is_trouble)
     })
 }
 

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use jiff::Timestamp;
 
+use crate::judge::Judged;
 use crate::metrics::{Completed, Interval};
 use crate::units::Span;
 
@@ -43,9 +44,9 @@ impl DirectionPeaks {
 }
 
 /// A device over all intervals that were shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeviceSummary {
-    pub sum: Interval,
+    pub sum: Judged,
     pub reads: DirectionPeaks,
     pub writes: DirectionPeaks,
     /// The longest mean queue of an interval.
@@ -56,17 +57,18 @@ pub struct DeviceSummary {
 
 impl DeviceSummary {
     /// Adds an interval that ended `at`; `stalled_s` is how long the device had stalled then.
-    pub fn observe(&mut self, interval: &Interval, stalled_s: f64, at: Option<Timestamp>) {
-        self.sum = self.sum.followed_by(interval);
+    pub fn observe(&mut self, judged: &Judged, stalled_s: f64, at: Option<Timestamp>) {
+        let interval = &judged.interval;
         self.reads.observe(&interval.reads, at);
         self.writes.observe(&interval.writes, at);
         self.peak_queue.observe(interval.queue(), at);
         self.peak_stall_s.observe(Some(stalled_s), at);
+        self.sum += judged;
     }
 
     /// Adds idle time: means are over all time.
     pub fn observe_idle(&mut self, span: Span) {
-        self.sum = self.sum.followed_by(&Interval::idle(span));
+        self.sum += &Judged::of(&Interval::idle(span), None);
     }
 
     /// Compares by severity, worst first: by the longest stall, then by the longest queue of an interval, then by the
@@ -99,7 +101,7 @@ impl DeviceSummary {
             other_ios,
             weighted,
             ..
-        } = self.sum;
+        } = self.sum.interval;
         reads.ios == 0
             && writes.ios == 0
             && other_ios == 0

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::device_interval::{DeviceActivity, DeviceInterval, DeviceState};
 use crate::counters::{Device, Sample};
+use crate::judge::Judged;
 use crate::metrics::{DataFlag, Interval};
 use crate::topology::{Kind, Node, Topology};
 
@@ -37,18 +38,14 @@ impl Total {
 
     /// Returns the line of the total; `None` for the total of no device.
     pub(super) fn finish(&self) -> Option<DeviceInterval> {
-        let active = |stats: Interval| {
-            let flag = self.lacks_device.then_some(DataFlag::AccountingOff);
-            DeviceState::Active(Box::new(DeviceActivity {
-                stats,
-                flag,
-                ..DeviceActivity::default()
-            }))
-        };
         let state = if self.had_reset {
             DeviceState::MemberReset
         } else {
-            active(self.sum?)
+            DeviceState::Active(Box::new(DeviceActivity {
+                judged: Judged::of(&self.sum?, None),
+                flag: self.lacks_device.then_some(DataFlag::AccountingOff),
+                ..DeviceActivity::default()
+            }))
         };
         Some(DeviceInterval::without_alias("total", state))
     }

@@ -17,6 +17,7 @@
 //! | `device` | the judge of one device |
 //! | `peers`, `layers` | disks beside each other, devices above each other |
 //! | `host_judge` | the judge of all devices |
+//! | `judged` | what happened, with its judgements, which adds |
 //! | `summary` | the word for a longer time |
 //! | `report` | the report on a device over a capture, from `direction`, `histogram`, `levels` and `blocks` |
 //! | `compare` | two reports of a device |
@@ -34,6 +35,7 @@ mod histogram;
 mod host_judge;
 mod host_report;
 mod hung;
+mod judged;
 mod layers;
 mod levels;
 mod limit;
@@ -62,6 +64,7 @@ pub use host_report::{
     HostReport, LOW_AVAILABLE_CPU_PCT, LOW_IO_PRESSURE_PCT, MIN_NOTICED_PCT, NfsWait, Range,
     hidden_io_wait_pct, high_memory_pressure_pct,
 };
+pub use judged::{Compared, Judged, Worst};
 pub use layers::HeldBetween;
 pub use levels::{CapacityReport, ConcurrencyLevel, MAX_RATE_TOLERANCE};
 pub use limit::Plateau;

@@ -128,6 +128,9 @@ impl Interval {
     /// Adds an interval of the same device right after this one. What was counted in only one of them is known for the
     /// time of that one.
     pub fn followed_by(&self, later: &Self) -> Self {
+        if self.ns == 0 {
+            return *later;
+        }
         Self {
             in_flight: later.in_flight,
             ..self.plus(later, u64::saturating_add)

@@ -48,8 +48,8 @@ pub(crate) fn timed_evidence_sentences(
     activity: &DeviceActivity,
     time_text: impl Fn(Timestamp) -> String,
 ) -> Vec<String> {
-    let mut sentences = evidence_sentences(&activity.assessment);
-    if let Some(at) = activity.evidence_at {
+    let mut sentences = evidence_sentences(activity.judged.assessment());
+    if let Some(at) = activity.judged.evidence_at() {
         let at = time_text(at);
         sentences
             .iter_mut()

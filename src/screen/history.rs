@@ -17,8 +17,7 @@ use crate::intervals::series::{Extent, Merge, WorstVerdict};
 use crate::intervals::{
     DEVICE_QUANTITIES, DeviceActivity, DeviceInterval, DeviceState, IntervalHeader, IntervalRows,
 };
-use crate::judge::{Assessment, Verdict};
-use crate::metrics::Interval;
+use crate::judge::{Judged, Verdict};
 use crate::topology::Topology;
 
 /// The most memory for intervals that are added up, in bytes, and as a fraction of that for exact intervals.
@@ -217,29 +216,26 @@ impl Frame {
     fn sum<'a>(frames: impl DoubleEndedIterator<Item = &'a Self> + Clone) -> Option<Self> {
         let (first, last) = (frames.clone().next()?, frames.clone().next_back()?);
         let mut rows: HashMap<&str, usize> = HashMap::new();
-        let mut sums: Vec<(&DeviceInterval, Interval, Point)> = Vec::new();
+        let mut sums: Vec<(&DeviceInterval, Judged, Point)> = Vec::new();
         for (frame, row) in
             frames.flat_map(|frame| (0..frame.rows.devices.len()).map(move |row| (frame, row)))
         {
             let (device, point) = (&frame.rows.devices[row], frame.point_of_row(row));
-            let stats = device.stats().copied().unwrap_or_default();
+            let judged = device.activity().map(|activity| activity.judged.clone());
+            let judged = judged.unwrap_or_default();
             let row = *rows.entry(device.device()).or_insert(sums.len());
             match sums.get_mut(row) {
                 Some((_, sum, merged)) => {
-                    *sum = sum.followed_by(&stats);
+                    *sum += &judged;
                     merged.merge(point);
                 }
-                None => sums.push((device, stats, point)),
+                None => sums.push((device, judged, point)),
             }
         }
-        let devices = sums.iter().map(|(device, stats, point)| {
-            let assessment = Assessment {
-                verdict: point.verdict(),
-                ..Assessment::default()
-            };
+        let devices = sums.iter().map(|(device, judged, _)| {
             let activity = DeviceActivity {
-                stats: *stats,
-                assessment,
+                judged: judged.clone(),
+                shown_verdict: judged.verdict(),
                 ..DeviceActivity::default()
             };
             DeviceInterval {
@@ -508,11 +504,7 @@ mod frame_tests {
             verdict: Some(verdict),
             ..Assessment::default()
         };
-        let activity = DeviceActivity {
-            stats,
-            assessment,
-            ..DeviceActivity::default()
-        };
+        let activity = DeviceActivity::example(stats, assessment);
         Point::of(&DeviceInterval::without_alias(
             "sda",
             DeviceState::Active(Box::new(activity)),

@@ -202,7 +202,9 @@ impl DeviceHistory {
         }
         match &row.state {
             DeviceState::Active(activity) => {
-                self.verdicts.at(index).observe(activity.assessment.verdict);
+                self.verdicts
+                    .at(index)
+                    .observe(activity.judged.assessment().verdict);
                 self.observe_activity(activity, index, points);
             }
             DeviceState::AccountingOff(_) => self
@@ -214,7 +216,7 @@ impl DeviceHistory {
     }
 
     fn observe_activity(&mut self, activity: &DeviceActivity, index: usize, points: &[TimeSpan]) {
-        let stats = &activity.stats;
+        let stats = &activity.judged.interval;
         if !self.is_active() {
             if stats.is_idle() {
                 return;
@@ -242,8 +244,8 @@ impl DeviceHistory {
         let idle: Vec<bool> = verdicts.map(is_idle).collect();
         for (series, (name, observed)) in self.quantities.iter_mut().zip(DEVICE_QUANTITIES) {
             // A mean over requests has no value without any.
-            let is_rate =
-                observed(first).is_some_and(|(_, weight)| weight == first.stats.seconds());
+            let is_rate = observed(first)
+                .is_some_and(|(_, weight)| weight == first.judged.interval.seconds());
             for (point, span) in points.iter().enumerate().take(index) {
                 if is_rate && name != DOUBTFUL_UTIL && idle.get(point) == Some(&true) {
                     series.at(point).observe(0.0, span.end_s - span.start_s);
@@ -265,6 +267,7 @@ impl DeviceHistory {
 mod tests {
     use super::*;
     use crate::intervals::{DeviceActivity, DeviceInterval, DeviceState};
+    use crate::judge::Assessment;
     use crate::metrics::{Completed, HostStats, Interval};
 
     fn rows(second: i64, device: &str, reads: u64, host: HostStats) -> IntervalRows {
@@ -282,10 +285,10 @@ mod tests {
             in_flight: Some(0),
             ..Interval::unknown(1.0)
         };
-        let state = DeviceState::Active(Box::new(DeviceActivity {
+        let state = DeviceState::Active(Box::new(DeviceActivity::example(
             stats,
-            ..DeviceActivity::default()
-        }));
+            Assessment::default(),
+        )));
         let row = DeviceInterval::without_alias(device, state);
         IntervalRows {
             header,

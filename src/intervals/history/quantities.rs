@@ -1,6 +1,7 @@
 //! The quantities whose history is kept, by the names of their fields in JSON and CSV, if they have one.
 
 use crate::intervals::device_interval::DeviceActivity;
+use crate::judge::IoDirection;
 use crate::metrics::{Completed, DataFlag, HostStats};
 
 /// A name and the value in an interval; `None` if that is not known.
@@ -9,67 +10,105 @@ type Quantity<Of, Value> = (&'static str, fn(&Of) -> Option<Value>);
 /// The quantities of a device, with their weights: the number of requests for a mean over requests, otherwise seconds.
 pub const DEVICE_QUANTITIES: [Quantity<DeviceActivity, (f64, f64)>; 25] = [
     ("read_await_ms", |a| {
-        per_io(&a.stats.reads, a.stats.reads.await_ms())
+        per_io(&a.judged.interval.reads, a.judged.interval.reads.await_ms())
     }),
     ("write_await_ms", |a| {
-        per_io(&a.stats.writes, a.stats.writes.await_ms())
+        per_io(
+            &a.judged.interval.writes,
+            a.judged.interval.writes.await_ms(),
+        )
     }),
     ("flush_await_ms", |a| {
-        per_io(&a.stats.flushes, a.stats.flushes.await_ms())
+        per_io(
+            &a.judged.interval.flushes,
+            a.judged.interval.flushes.await_ms(),
+        )
     }),
     ("await_ms", |a| {
-        let both = a.stats.reads.beside(&a.stats.writes);
+        let both = a.judged.interval.reads.beside(&a.judged.interval.writes);
         per_io(&both, both.await_ms())
     }),
-    ("reads_per_s", |a| over_time(a, a.stats.reads.per_s())),
-    ("writes_per_s", |a| over_time(a, a.stats.writes.per_s())),
-    ("iops", |a| {
-        over_time(a, sum(a.stats.reads.per_s(), a.stats.writes.per_s()))
+    ("reads_per_s", |a| {
+        over_time(a, a.judged.interval.reads.per_s())
     }),
-    ("flushes_per_s", |a| over_time(a, a.stats.flushes.per_s())),
-    ("discards_per_s", |a| over_time(a, a.stats.discards.per_s())),
+    ("writes_per_s", |a| {
+        over_time(a, a.judged.interval.writes.per_s())
+    }),
+    ("iops", |a| {
+        over_time(
+            a,
+            sum(
+                a.judged.interval.reads.per_s(),
+                a.judged.interval.writes.per_s(),
+            ),
+        )
+    }),
+    ("flushes_per_s", |a| {
+        over_time(a, a.judged.interval.flushes.per_s())
+    }),
+    ("discards_per_s", |a| {
+        over_time(a, a.judged.interval.discards.per_s())
+    }),
     ("read_kib_per_s", |a| {
-        over_time(a, a.stats.reads.kib_per_s())
+        over_time(a, a.judged.interval.reads.kib_per_s())
     }),
     ("write_kib_per_s", |a| {
-        over_time(a, a.stats.writes.kib_per_s())
+        over_time(a, a.judged.interval.writes.kib_per_s())
     }),
     ("discard_kib_per_s", |a| {
-        over_time(a, a.stats.discards.kib_per_s())
+        over_time(a, a.judged.interval.discards.kib_per_s())
     }),
-    ("queue", |a| over_time(a, a.stats.queue())),
+    ("queue", |a| over_time(a, a.judged.interval.queue())),
     ("concurrency", |a| {
-        over_time(a, sum(a.stats.reads.queue(), a.stats.writes.queue()))
+        over_time(
+            a,
+            sum(
+                a.judged.interval.reads.queue(),
+                a.judged.interval.writes.queue(),
+            ),
+        )
     }),
     ("in_flight", |a| {
-        over_time(a, a.stats.in_flight.map(|count| count as f64))
+        over_time(a, a.judged.interval.in_flight.map(|count| count as f64))
     }),
     ("util_pct", |a| {
-        over_time(a, a.stats.util_pct().filter(|_| !is_doubtful(a)))
+        over_time(a, a.judged.interval.util_pct().filter(|_| !is_doubtful(a)))
     }),
     (DOUBTFUL_UTIL, |a| {
-        over_time(a, a.stats.util_pct().filter(|_| is_doubtful(a)))
+        over_time(a, a.judged.interval.util_pct().filter(|_| is_doubtful(a)))
     }),
     ("util_upper_bound_pct", |a| {
-        over_time(a, a.stats.util_upper_bound_pct())
+        over_time(a, a.judged.interval.util_upper_bound_pct())
     }),
     ("read_saturation", |a| {
-        per_io(&a.stats.reads, a.assessment.read_saturation)
+        per_io(
+            &a.judged.interval.reads,
+            a.judged.saturation(IoDirection::Reads),
+        )
     }),
     ("write_saturation", |a| {
-        per_io(&a.stats.writes, a.assessment.write_saturation)
+        per_io(
+            &a.judged.interval.writes,
+            a.judged.saturation(IoDirection::Writes),
+        )
     }),
     ("flush_saturation", |a| {
-        per_io(&a.stats.flushes, a.assessment.flush_saturation)
+        per_io(
+            &a.judged.interval.flushes,
+            a.judged.saturation(IoDirection::Flushes),
+        )
     }),
     ("read_size_kib", |a| {
-        per_io(&a.stats.reads, a.stats.reads.size_kib())
+        per_io(&a.judged.interval.reads, a.judged.interval.reads.size_kib())
     }),
     ("write_size_kib", |a| {
-        per_io(&a.stats.writes, a.stats.writes.size_kib())
+        per_io(
+            &a.judged.interval.writes,
+            a.judged.interval.writes.size_kib(),
+        )
     }),
-    ("read_merge_pct", |a| merged_pct(&a.stats.reads)),
-    ("write_merge_pct", |a| merged_pct(&a.stats.writes)),
+    ("read_merge_pct", |a| merged_pct(&a.judged.interval.reads)),
+    ("write_merge_pct", |a| merged_pct(&a.judged.interval.writes)),
 ];
 
 /// The util in percent that cannot be right; that of an idle device is not doubted.
@@ -104,7 +143,7 @@ fn per_io(requests: &Completed, value: Option<f64>) -> Option<(f64, f64)> {
 
 /// A mean over time is weighted by seconds.
 fn over_time(activity: &DeviceActivity, value: Option<f64>) -> Option<(f64, f64)> {
-    Some((value?, activity.stats.seconds()))
+    Some((value?, activity.judged.interval.seconds()))
 }
 
 fn merged_pct(requests: &Completed) -> Option<(f64, f64)> {
@@ -125,6 +164,7 @@ fn is_doubtful(activity: &DeviceActivity) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::judge::Assessment;
     use crate::metrics::Interval;
 
     #[test]
@@ -138,10 +178,7 @@ mod tests {
             writes,
             ..Interval::unknown(2.0).with_util(40.0)
         };
-        let mut activity = DeviceActivity {
-            stats,
-            ..DeviceActivity::default()
-        };
+        let mut activity = DeviceActivity::example(stats, Assessment::default());
         let observed = |name: &str, activity: &DeviceActivity| {
             let (_, value) = DEVICE_QUANTITIES
                 .iter()

@@ -9,7 +9,7 @@ use crate::attribution::Limit;
 use crate::intervals::{
     Cause, DeviceActivity, DeviceInterval, DeviceState, Incident, IntervalHeader, IntervalRows,
 };
-use crate::judge::{BaselineSource, Verdict, hidden_io_wait_pct};
+use crate::judge::{BaselineSource, IoDirection, Verdict, hidden_io_wait_pct};
 use crate::metrics::{CpuPercentages, DataFlag};
 use crate::report::evidence::{evidence_sentences, health_text, nfs_wait_text};
 
@@ -117,7 +117,7 @@ fn flags(of: &Subject<'_>) -> Vec<&'static str> {
 /// lasted.
 fn verdict_s(of: &Subject<'_>) -> Option<f64> {
     let seconds = match &of.device.state {
-        DeviceState::Active(activity) => activity.verdict_s,
+        DeviceState::Active(activity) => activity.judged.verdict_s(),
         DeviceState::AccountingOff(_) => Some(of.header.elapsed_s),
         DeviceState::Reset | DeviceState::MemberReset | DeviceState::Event(_) => None,
     };
@@ -139,102 +139,102 @@ const COLUMNS: &[Column] = &[
         |of| Text(Some(of.device.device())),
     ),
     activity("reads_per_s", "reads completed per second", |a| {
-        a.stats.reads.per_s()
+        a.judged.interval.reads.per_s()
     }),
     activity("read_kib_per_s", "KiB per second of reads", |a| {
-        a.stats.reads.kib_per_s()
+        a.judged.interval.reads.kib_per_s()
     }),
     activity(
         "read_merges_per_s",
         "reads merged into others per second",
-        |a| a.stats.reads.merges_per_s(),
+        |a| a.judged.interval.reads.merges_per_s(),
     ),
     activity(
         "read_merge_pct",
         "share of the reads that were merged into others",
-        |a| a.stats.reads.merge_pct(),
+        |a| a.judged.interval.reads.merge_pct(),
     ),
     activity(
         "read_await_ms",
         "mean latency of the reads completed",
-        |a| a.stats.reads.await_ms(),
+        |a| a.judged.interval.reads.await_ms(),
     ),
     activity("read_size_kib", "mean size of the reads", |a| {
-        a.stats.reads.size_kib()
+        a.judged.interval.reads.size_kib()
     }),
     activity(
         "read_queue",
         "mean number of reads in the queue or being served",
-        |a| a.stats.reads.queue(),
+        |a| a.judged.interval.reads.queue(),
     ),
     activity("writes_per_s", "writes completed per second", |a| {
-        a.stats.writes.per_s()
+        a.judged.interval.writes.per_s()
     }),
     activity("write_kib_per_s", "KiB per second of writes", |a| {
-        a.stats.writes.kib_per_s()
+        a.judged.interval.writes.kib_per_s()
     }),
     activity(
         "write_merges_per_s",
         "writes merged into others per second",
-        |a| a.stats.writes.merges_per_s(),
+        |a| a.judged.interval.writes.merges_per_s(),
     ),
     activity(
         "write_merge_pct",
         "share of the writes that were merged into others",
-        |a| a.stats.writes.merge_pct(),
+        |a| a.judged.interval.writes.merge_pct(),
     ),
     activity(
         "write_await_ms",
         "mean latency of the writes completed",
-        |a| a.stats.writes.await_ms(),
+        |a| a.judged.interval.writes.await_ms(),
     ),
     activity("write_size_kib", "mean size of the writes", |a| {
-        a.stats.writes.size_kib()
+        a.judged.interval.writes.size_kib()
     }),
     activity(
         "write_queue",
         "mean number of writes in the queue or being served",
-        |a| a.stats.writes.queue(),
+        |a| a.judged.interval.writes.queue(),
     ),
     activity("discards_per_s", "discards completed per second", |a| {
-        a.stats.discards.per_s()
+        a.judged.interval.discards.per_s()
     }),
     activity("discard_kib_per_s", "KiB per second of discards", |a| {
-        a.stats.discards.kib_per_s()
+        a.judged.interval.discards.kib_per_s()
     }),
     activity(
         "discard_merges_per_s",
         "discards merged into others per second",
-        |a| a.stats.discards.merges_per_s(),
+        |a| a.judged.interval.discards.merges_per_s(),
     ),
     activity(
         "discard_merge_pct",
         "share of the discards that were merged into others",
-        |a| a.stats.discards.merge_pct(),
+        |a| a.judged.interval.discards.merge_pct(),
     ),
     activity(
         "discard_await_ms",
         "mean latency of the discards completed",
-        |a| a.stats.discards.await_ms(),
+        |a| a.judged.interval.discards.await_ms(),
     ),
     activity("discard_size_kib", "mean size of the discards", |a| {
-        a.stats.discards.size_kib()
+        a.judged.interval.discards.size_kib()
     }),
     activity(
         "discard_queue",
         "mean number of discards in the queue or being served",
-        |a| a.stats.discards.queue(),
+        |a| a.judged.interval.discards.queue(),
     ),
     activity("flushes_per_s", "flushes completed per second", |a| {
-        a.stats.flushes.per_s()
+        a.judged.interval.flushes.per_s()
     }),
     activity("flush_await_ms", "their mean latency", |a| {
-        a.stats.flushes.await_ms()
+        a.judged.interval.flushes.await_ms()
     }),
     activity(
         "queue",
         "mean number of requests of all kinds in the queue or being served",
-        |a| a.stats.queue(),
+        |a| a.judged.interval.queue(),
     ),
     column(
         "in_flight",
@@ -244,20 +244,20 @@ const COLUMNS: &[Column] = &[
     activity(
         "util_pct",
         "util as the kernel counts it; null for intervals below 100 ms",
-        |a| a.stats.util_pct(),
+        |a| a.judged.interval.util_pct(),
     ),
     activity(
         "util_upper_bound_pct",
         "upper bound of the true util; null if the kernel miscounted the requests in flight",
-        |a| a.stats.util_upper_bound_pct(),
+        |a| a.judged.interval.util_upper_bound_pct(),
     ),
     activity(
         "read_saturation",
         "latency of reads as a multiple of the highest that the unloaded device may have; null if that is not known",
-        |a| a.assessment.read_saturation,
+        |a| a.judged.saturation(IoDirection::Reads),
     ),
     activity("write_saturation", "the same of writes", |a| {
-        a.assessment.write_saturation
+        a.judged.saturation(IoDirection::Writes)
     }),
     column(
         "verdict",
@@ -307,7 +307,7 @@ const COLUMNS: &[Column] = &[
             let sentences = of
                 .device
                 .activity()
-                .map(|activity| evidence_sentences(&activity.assessment));
+                .map(|activity| evidence_sentences(activity.judged.assessment()));
             Sentences(sentences.unwrap_or_default())
         },
     ),
@@ -318,14 +318,14 @@ const COLUMNS: &[Column] = &[
             let source = of
                 .device
                 .activity()
-                .and_then(|activity| activity.assessment.baseline_source);
+                .and_then(|activity| activity.judged.assessment().baseline_source);
             Word(source.map(BaselineSource::name))
         },
     ),
     activity(
         "flush_saturation",
         "latency of flushes as a multiple of the lowest seen; null until that is known",
-        |a| a.assessment.flush_saturation,
+        |a| a.judged.saturation(IoDirection::Flushes),
     ),
     column(
         "verdict_s",
@@ -551,6 +551,7 @@ impl<'a> Frame<'a> {
 mod tests {
     use super::*;
     use crate::intervals::EventKind;
+    use crate::judge::Assessment;
     use crate::metrics::{HostStats, Interval};
 
     fn header() -> IntervalHeader {
@@ -579,9 +580,8 @@ mod tests {
         };
         let flag = Some(DataFlag::UtilTooHigh);
         DeviceState::Active(Box::new(DeviceActivity {
-            stats,
             flag,
-            ..DeviceActivity::default()
+            ..DeviceActivity::example(stats, Assessment::default())
         }))
     }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::Emphasis;
 use crate::counters::Columns;
 use crate::intervals::{DeviceActivity, DeviceInterval, OngoingIncident};
-use crate::judge::Verdict;
+use crate::judge::{IoDirection, Verdict};
 use crate::metrics::Completed;
 use crate::report::evidence::sign_of_begin;
 use crate::report::layout::number_format::{
@@ -62,23 +62,23 @@ struct Kind {
 }
 
 static READS: Kind = Kind {
-    of: |a| &a.stats.reads,
-    saturation: |a| a.assessment.read_saturation,
+    of: |a| &a.judged.interval.reads,
+    saturation: |a| a.judged.saturation(IoDirection::Reads),
     counted: Columns::Partition,
 };
 static WRITES: Kind = Kind {
-    of: |a| &a.stats.writes,
-    saturation: |a| a.assessment.write_saturation,
+    of: |a| &a.judged.interval.writes,
+    saturation: |a| a.judged.saturation(IoDirection::Writes),
     counted: Columns::Partition,
 };
 static DISCARDS: Kind = Kind {
-    of: |a| &a.stats.discards,
+    of: |a| &a.judged.interval.discards,
     saturation: |_| None,
     counted: Columns::Discards,
 };
 static FLUSHES: Kind = Kind {
-    of: |a| &a.stats.flushes,
-    saturation: |a| a.assessment.flush_saturation,
+    of: |a| &a.judged.interval.flushes,
+    saturation: |a| a.judged.saturation(IoDirection::Flushes),
     counted: Columns::Flushes,
 };
 
@@ -152,26 +152,26 @@ pub(super) static COLUMNS: [Column; 27] = [
     requests("d_qu", 5, &DISCARDS, MEAN_QUEUE)
         .meaning("mean number of discards in the queue or being served"),
     // Shown only if the columns above do not fit; a sort key for users of iostat's aqu-sz.
-    device("queue", 98, |a| a.stats.queue(), Number(queue_figure)).meaning(
+    device("queue", 98, |a| a.judged.interval.queue(), Number(queue_figure)).meaning(
         "mean number of requests of all kinds in the queue or being served; shown where r_qu and w_qu do \
          not fit",
     ),
-    device("inflt", 82, |a| Some(a.stats.in_flight? as f64), Number(count_figure))
+    device("inflt", 82, |a| Some(a.judged.interval.in_flight? as f64), Number(count_figure))
         .meaning("requests in flight at the end of the interval"),
-    device("util", 97, |a| a.stats.util_pct(), Util).meaning(
+    device("util", 97, |a| a.judged.interval.util_pct(), Util).meaning(
         "share of the time with a request in flight, as the kernel counts it; 100% is not a limit by \
          itself, as most devices serve several requests at once",
     ),
-    device("≤util", 70, |a| a.stats.util_upper_bound_pct(), Number(percent_figure)).meaning(
+    device("≤util", 70, |a| a.judged.interval.util_upper_bound_pct(), Number(percent_figure)).meaning(
         "upper bound of the true util: request times in the interval plus requests still in flight, at \
          most 100%; its sort key is util_ub",
     ),
-    device("r_sat", 85, |a| a.assessment.read_saturation, Saturation).meaning(
+    device("r_sat", 85, |a| a.judged.saturation(IoDirection::Reads), Saturation).meaning(
         "read saturation: latency as a multiple of the highest latency that the unloaded device may have \
          for requests of that size; in an interval of several samples, only if it is known for 90% of \
          the reads",
     ),
-    device("w_sat", 85, |a| a.assessment.write_saturation, Saturation)
+    device("w_sat", 85, |a| a.judged.saturation(IoDirection::Writes), Saturation)
         .meaning("write saturation, defined like read saturation"),
     device("verdict", 100, verdict_severity, CellText::Verdict).meaning(
         "the state of the device, with the time since its incident began (> if that may have been earlier), or the \
@@ -184,7 +184,7 @@ static MORE_KEYS: [Column; 5] = [
     device(
         "util_ub",
         0,
-        |a| a.stats.util_upper_bound_pct(),
+        |a| a.judged.interval.util_upper_bound_pct(),
         Number(number_figure),
     ),
     device(
@@ -196,7 +196,12 @@ static MORE_KEYS: [Column; 5] = [
     device(
         "MB/s",
         0,
-        |a| sum([a.stats.reads.kib_per_s(), a.stats.writes.kib_per_s()]),
+        |a| {
+            sum([
+                a.judged.interval.reads.kib_per_s(),
+                a.judged.interval.writes.kib_per_s(),
+            ])
+        },
         Number(mib_figure),
     ),
     device(
@@ -229,7 +234,7 @@ fn max(parts: [Option<f64>; 3]) -> Option<f64> {
 
 /// Returns the place of the verdict among all of them: the more severe, the higher.
 fn verdict_severity(activity: &DeviceActivity) -> Option<f64> {
-    Some(f64::from(activity.assessment.verdict? as u8))
+    Some(f64::from(activity.judged.assessment().verdict? as u8))
 }
 
 impl Column {
@@ -288,7 +293,7 @@ impl Column {
             (Saturation, _) => Emphasis::of_saturation(self.value(activity), threshold),
             // Trouble that costs nobody anything belongs to no incident.
             (CellText::Verdict, _) if activity.incident.is_none() => Emphasis::Plain,
-            (CellText::Verdict, _) => match activity.assessment.verdict {
+            (CellText::Verdict, _) => match activity.judged.assessment().verdict {
                 Some(Verdict::Queueing) => Emphasis::Warning,
                 Some(verdict) if verdict.is_trouble() => Emphasis::Alert,
                 _ => Emphasis::Plain,
@@ -444,10 +449,7 @@ mod tests {
             writes,
             ..Interval::default()
         };
-        let activity = DeviceActivity {
-            stats,
-            ..DeviceActivity::default()
-        };
+        let activity = DeviceActivity::example(stats, crate::judge::Assessment::default());
         let text = |title: &str| cell(title, &activity, 3.0).0;
         assert_eq!(text("r/s"), "2000");
         assert_eq!(text("w/s"), "0");

@@ -176,13 +176,13 @@ impl Message {
     }
 
     fn stall(activity: &DeviceActivity) -> Self {
-        let is_stall = activity.assessment.verdict == Some(Verdict::Stalled);
+        let is_stall = activity.judged.assessment().verdict == Some(Verdict::Stalled);
         let (word, emphasis) = if is_stall {
             ("STALLED", Emphasis::Alert)
         } else {
             ("waiting", Emphasis::Plain)
         };
-        let in_flight = activity.stats.in_flight.unwrap_or(0);
+        let in_flight = activity.judged.interval.in_flight.unwrap_or(0);
         // A stall that has lasted since the beginning of an incident began as early as that.
         let since_begin = activity
             .incident
@@ -224,12 +224,13 @@ impl Message {
 
 /// Returns whether the kernel says that the device holds its requests back, without counting them.
 fn is_held(activity: &DeviceActivity) -> bool {
-    activity.assessment.verdict == Some(Verdict::Stalled) && activity.stats.is_idle()
+    activity.judged.assessment().verdict == Some(Verdict::Stalled)
+        && activity.judged.interval.is_idle()
 }
 
 /// Returns discards, flushes and util as a text.
 fn discards_and_flushes(activity: &DeviceActivity) -> String {
-    let stats = &activity.stats;
+    let stats = &activity.judged.interval;
     let mut parts = Vec::new();
     let discards = &stats.discards;
     if discards.ios > 0 {
@@ -400,7 +401,7 @@ fn device_rows(
                 ]);
             }
         };
-    let sum = &summary.sum;
+    let sum = &summary.sum.interval;
     for (of, peaks, rate, throughput, latency) in [
         (&sum.reads, &summary.reads, "r/s", "rMB/s", "r_await"),
         (&sum.writes, &summary.writes, "w/s", "wMB/s", "w_await"),
@@ -599,14 +600,13 @@ mod messages_tests {
             in_flight: Some(12),
             ..Interval::default()
         };
+        let assessment = Assessment {
+            verdict: Some(Verdict::Stalled),
+            ..Assessment::default()
+        };
         let stalled = DeviceActivity {
-            stats,
-            assessment: Assessment {
-                verdict: Some(Verdict::Stalled),
-                ..Assessment::default()
-            },
             stalled_s: 200.0,
-            ..DeviceActivity::default()
+            ..DeviceActivity::example(stats, assessment)
         };
         let message = Message::for_state(&DeviceState::Active(Box::new(stalled))).unwrap();
         let expected = [
@@ -700,24 +700,26 @@ mod who_line_tests {
 #[cfg(test)]
 mod summary_tests {
     use super::*;
+    use crate::judge::{Assessment, Judged};
     use crate::metrics::{Completed, Interval};
     use crate::report::layout::UNLIMITED_WIDTH;
     use unicode_width::UnicodeWidthStr;
 
-    fn stats(ios: u64, await_ms: f64, queue: f64) -> Interval {
+    fn judged(ios: u64, await_ms: f64, queue: f64) -> Judged {
         let reads = Completed::example(2.0, ios, await_ms);
-        Interval {
+        let interval = Interval {
             reads,
             ..Interval::unknown(2.0).with_queue(queue)
-        }
+        };
+        Judged::example(interval, Assessment::default())
     }
 
     #[test]
     fn means_are_weighted_and_the_peak_has_its_time() {
         let at = |second| Timestamp::from_second(second).ok();
         let mut summary = DeviceSummary::default();
-        summary.observe(&stats(1000, 1.0, 4.0), 0.0, at(10));
-        summary.observe(&stats(3000, 2.0, 1.0), 0.0, at(12));
+        summary.observe(&judged(1000, 1.0, 4.0), 0.0, at(10));
+        summary.observe(&judged(3000, 2.0, 1.0), 0.0, at(12));
         let mut out = Vec::new();
         let devices = [
             ("sda".to_owned(), summary),
@@ -747,7 +749,7 @@ mod summary_tests {
     fn times_have_their_date_where_the_run_spans_days() {
         let at = |second| Timestamp::from_second(second).ok();
         let mut summary = DeviceSummary::default();
-        summary.observe(&stats(1000, 1.0, 4.0), 0.0, at(86_390));
+        summary.observe(&judged(1000, 1.0, 4.0), 0.0, at(86_390));
         let printed = |begin, end| {
             let mut span = RunSpan::default();
             span.observe(2.0, at(begin), at(86_390));
@@ -755,7 +757,7 @@ mod summary_tests {
             span.observe(2.0, at(end), at(end - 5));
             let mut out = Vec::new();
             draw_summary(
-                &[("sda".to_owned(), summary)],
+                &[("sda".to_owned(), summary.clone())],
                 &span,
                 UNLIMITED_WIDTH,
                 &TimeZone::UTC,
@@ -772,11 +774,14 @@ mod summary_tests {
     fn a_summary_fits_its_width() {
         let at = Timestamp::from_second(86_390).ok();
         let mut summary = DeviceSummary::default();
-        summary.observe(&stats(1000, 1.0, 4.0), 200.0, at);
+        summary.observe(&judged(1000, 1.0, 4.0), 200.0, at);
         let mut span = RunSpan::default();
         span.observe(2.0, at, Timestamp::from_second(900_000).ok());
         let devices = [
-            ("a-volume-with-a-name-that-is-long".to_owned(), summary),
+            (
+                "a-volume-with-a-name-that-is-long".to_owned(),
+                summary.clone(),
+            ),
             ("sda".to_owned(), summary),
         ];
         let printed = |width| {

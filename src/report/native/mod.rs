@@ -256,7 +256,7 @@ fn counted_columns(lines: &[&DeviceInterval]) -> Columns {
     let stats = lines
         .iter()
         .filter_map(|line| line.activity())
-        .map(|activity| &activity.stats);
+        .map(|activity| &activity.judged.interval);
     let counted =
         stats.map(
             |stats| match (stats.flushes.is_counted(), stats.discards.is_counted()) {
@@ -290,6 +290,7 @@ mod column_choice_tests {
 
     use super::*;
     use crate::intervals::{DeviceActivity, DeviceNames, DeviceState, EventKind};
+    use crate::judge::Assessment;
     use crate::metrics::{Completed, Interval};
     use crate::report::native::TableOptions;
 
@@ -319,10 +320,10 @@ mod column_choice_tests {
             flushes,
             ..Interval::unknown(1.0)
         };
-        let state = DeviceState::Active(Box::new(DeviceActivity {
+        let state = DeviceState::Active(Box::new(DeviceActivity::example(
             stats,
-            ..DeviceActivity::default()
-        }));
+            Assessment::default(),
+        )));
         let (device, label, mountpoints) = ("sda".to_owned(), "sda".to_owned(), "/boot".to_owned());
         DeviceInterval {
             names: Arc::new(DeviceNames {

@@ -277,7 +277,7 @@ impl TableWriter {
             return;
         };
         // A word that is not shown yet needs no reason.
-        let is_shown = activity.shown_verdict == activity.assessment.verdict;
+        let is_shown = activity.shown_verdict == activity.judged.assessment().verdict;
         if !is_shown || activity.shown_verdict <= Some(Verdict::Ok) {
             return;
         }
@@ -315,7 +315,7 @@ impl TableWriter {
 
     /// Returns whether a device only had discards or flushes, and their columns are hidden.
     fn is_activity_hidden(&self, activity: &DeviceActivity) -> bool {
-        let stats = &activity.stats;
+        let stats = &activity.judged.interval;
         let has_none = |of: &Completed| of.count() == Some(0);
         let is_hidden = |of: &Completed, title| of.ios > 0 && !self.is_shown(title);
         has_none(&stats.reads)
@@ -346,7 +346,7 @@ impl TableWriter {
     /// Explains the question mark after util, once.
     fn explain_mark(&mut self, lines: &[&DeviceInterval], out: &mut Vec<u8>) {
         let has_mark = |activity: &DeviceActivity| {
-            activity.flag.is_some() && activity.stats.util_pct().is_some()
+            activity.flag.is_some() && activity.judged.interval.util_pct().is_some()
         };
         if !self.has_explained_mark
             && lines
@@ -385,6 +385,7 @@ impl TableWriter {
 mod tests {
     use super::*;
     use crate::intervals::{DeviceState, IntervalHeader};
+    use crate::judge::Assessment;
     use crate::metrics::Interval;
 
     fn table(width: usize, is_screen: bool) -> TableWriter {
@@ -466,10 +467,10 @@ mod tests {
                 discards,
                 ..Interval::default()
             };
-            DeviceState::Active(Box::new(DeviceActivity {
+            DeviceState::Active(Box::new(DeviceActivity::example(
                 stats,
-                ..DeviceActivity::default()
-            }))
+                Assessment::default(),
+            )))
         };
         let longer = DeviceInterval::without_alias("a-longer-name-than-before", with_ios(1, 1, 1));
         let mut table = table(60, false);

@@ -21,9 +21,9 @@ use crate::attribution::Limit;
 use crate::counters::{Columns, Counters, FACTS, Fact, FactValue, Missing};
 use crate::intervals::{
     Buckets, Cause, DeviceSnapshot, Incident, LATENCY_BOUNDS_MS, LimitedCgroup, MetricsSnapshot,
-    QUEUE_BOUNDS, SaturationTotals,
+    QUEUE_BOUNDS,
 };
-use crate::judge::{RateUnit, Verdict};
+use crate::judge::{Compared, RateUnit, Verdict};
 use crate::metrics::in_flight;
 use crate::sanitize::sanitize;
 use crate::units::SECTOR_BYTES;
@@ -416,18 +416,12 @@ impl Metrics<'_> {
     }
 
     /// Pushes a value for each of the directions whose latency is compared with that of the unloaded device.
-    fn compared(&mut self, device: &DeviceSnapshot, value: impl Fn(&SaturationTotals) -> f64) {
-        for (direction, totals) in compared(device) {
-            self.push(&[("direction", direction)], Value::Real(value(totals)));
+    fn compared(&mut self, device: &DeviceSnapshot, value: impl Fn(&Compared) -> f64) {
+        let of_kinds = &device.totals.sum.compared;
+        for (direction, compared) in ["read", "write"].into_iter().zip(of_kinds) {
+            self.push(&[("direction", direction)], Value::Real(value(compared)));
         }
     }
-}
-
-fn compared(device: &DeviceSnapshot) -> [(&'static str, &SaturationTotals); 2] {
-    [
-        ("read", &device.totals.read_saturation),
-        ("write", &device.totals.write_saturation),
-    ]
 }
 
 fn bytes(sectors: u64) -> Value {
@@ -543,7 +537,7 @@ const OWN_FAMILIES: &[Family] = &[
     kernel("blkstat_disk_flush_requests_time_seconds_total", Flushes, |counters| from_ms(counters.flush_ms))
         .help("Time from start to completion, summed over all flushes."),
     device("blkstat_disk_verdict_seconds_total", |device, metrics| {
-        for (verdict, seconds) in device.totals.verdicts.iter() {
+        for (verdict, seconds) in device.totals.sum.times.iter() {
             let verdict = verdict.map_or("unknown", Verdict::name);
             metrics.push(&[("verdict", verdict)], Real(seconds));
         }
@@ -602,8 +596,8 @@ const OWN_FAMILIES: &[Family] = &[
          unloaded device at most.",
     ),
     device("blkstat_disk_unloaded_latency_seconds", |device, metrics| {
-        for (direction, totals) in compared(device) {
-            if let Some((ms, source)) = totals.baseline {
+        for (direction, unloaded) in ["read", "write"].into_iter().zip(device.totals.unloaded) {
+            if let Some((ms, source)) = unloaded {
                 metrics.push(&[("direction", direction), ("source", source.name())], Real(ms / 1e3));
             }
         }

@@ -11,9 +11,8 @@ use crate::counters::{
 };
 use crate::intervals::{
     Cause, DeviceInfo, DeviceNames, DeviceSnapshot, DeviceTotals, Incident, LimitedCgroup, Moment,
-    SaturationTotals,
 };
-use crate::judge::{BaselineSource, IoDirection, RateUnit};
+use crate::judge::{BaselineSource, Compared, IoDirection, RateUnit};
 use crate::topology::Node;
 
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -29,13 +28,13 @@ fn device(name: &str) -> DeviceSnapshot {
         sectors: 8 * n,
         ms: 3 * n,
     };
-    let saturation = SaturationTotals {
+    let compared = Compared {
         taken_ms: 800.0,
         unloaded_ms: 100.0,
-        baseline: Some((0.125, BaselineSource::Learned)),
     };
     let mut totals = DeviceTotals::default();
-    (totals.read_saturation, totals.write_saturation) = (saturation, saturation);
+    totals.sum.compared = [compared; 3];
+    totals.unloaded = [Some((0.125, BaselineSource::Learned)); 2];
     totals.reads.within[1] = 5;
     totals.reads.count = 7;
     totals.reads.sum = 4001.0;

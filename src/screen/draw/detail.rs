@@ -13,7 +13,7 @@ use unicode_width::UnicodeWidthStr;
 use super::{TextLine, put, put_line, put_right};
 use crate::intervals::series::Extent;
 use crate::intervals::{DeviceInterval, IntervalRows};
-use crate::judge::{BaselineSource, Verdict};
+use crate::judge::{BaselineSource, IoDirection, Verdict};
 use crate::report::evidence::{
     hidden_io_wait_text, incident_parts, present_harm, sign_of_begin, timed_evidence_sentences,
 };
@@ -230,7 +230,7 @@ impl App {
             return;
         };
         if let Some(ongoing) = &activity.incident {
-            let stats = Some(&activity.stats).filter(|_| ongoing.is_victim);
+            let stats = Some(&activity.judged.interval).filter(|_| ongoing.is_victim);
             let parts = incident_parts(&ongoing.incident, &present_harm(&ongoing.incident, stats));
             let style = self.options.theme.emphasis(Emphasis::Warning);
             let victim = sanitize(&ongoing.incident.victim.label);
@@ -762,20 +762,23 @@ impl App {
         let before = frames.range(end.saturating_sub(SEARCHED)..end).rev();
         let mut found = before.filter_map(|frame| {
             let activity = frame.device(device)?.activity()?;
-            let assessment = &activity.assessment;
+            let assessment = activity.judged.assessment();
             let of = |await_ms: Option<f64>, saturation: Option<f64>| {
                 await_ms
                     .zip(saturation)
                     .map(|(await_ms, times)| await_ms / times)
                     .filter(|ms| ms.is_finite())
             };
-            let ms =
-                of(activity.stats.reads.await_ms(), assessment.read_saturation).or_else(|| {
-                    of(
-                        activity.stats.writes.await_ms(),
-                        assessment.write_saturation,
-                    )
-                })?;
+            let ms = of(
+                activity.judged.interval.reads.await_ms(),
+                activity.judged.saturation(IoDirection::Reads),
+            )
+            .or_else(|| {
+                of(
+                    activity.judged.interval.writes.await_ms(),
+                    activity.judged.saturation(IoDirection::Writes),
+                )
+            })?;
             let name = match assessment.baseline_source {
                 Some(BaselineSource::SinceBoot) => "mean since boot",
                 _ => "unloaded",

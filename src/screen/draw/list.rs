@@ -336,7 +336,7 @@ impl App {
     /// Returns a cell: that of the table, except that throughput has the chosen unit.
     fn cell(&self, title: &str, activity: &DeviceActivity, joins_latencies: bool) -> Cell {
         let threshold = self.options.saturation_threshold;
-        let stats = &activity.stats;
+        let stats = &activity.judged.interval;
         let (unit, per_kib) = self.throughput_unit();
         match title {
             "MB/s" if unit != title => {

@@ -22,10 +22,8 @@ fn state(&(_, verdict, queue, in_flight, await_ms): &Device) -> DeviceState {
         ..Assessment::default()
     };
     DeviceState::Active(Box::new(DeviceActivity {
-        stats,
         shown_verdict: assessment.verdict,
-        assessment,
-        ..DeviceActivity::default()
+        ..DeviceActivity::example(stats, assessment)
     }))
 }
 

@@ -158,12 +158,7 @@ fn busy(stats: Interval, seed: &mut u64) -> DeviceState {
         ],
         late_s: 0.0,
     };
-    let activity = DeviceActivity {
-        stats,
-        assessment,
-        verdict_s: Some(1.0),
-        ..DeviceActivity::default()
-    };
+    let activity = DeviceActivity::example(stats, assessment);
     DeviceState::Active(Box::new(activity))
 }
 
