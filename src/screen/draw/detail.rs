@@ -14,6 +14,7 @@ use super::{TextLine, put, put_line, put_right};
 use crate::intervals::series::Extent;
 use crate::intervals::{DeviceInterval, IntervalRows};
 use crate::judge::{BaselineSource, IoDirection, Verdict};
+use crate::quantities::{Quantity, device};
 use crate::report::evidence::{
     hidden_io_wait_text, incident_parts, present_harm, sign_of_begin, timed_evidence_sentences,
 };
@@ -449,26 +450,26 @@ fn push_table_lines(shown: &Shown<'_>, time_zone: &TimeZone, lines: &mut Vec<Tex
     );
 }
 
-const LATENCIES: [Line; 3] = [
-    ("read_await_ms", &READS, "reads"),
-    ("write_await_ms", &WRITES, "writes"),
-    ("flush_await_ms", &THIRD, "flushes"),
+static LATENCIES: [Line; 3] = [
+    (&device::READ_AWAIT_MS, &READS, "reads"),
+    (&device::WRITE_AWAIT_MS, &WRITES, "writes"),
+    (&device::FLUSH_AWAIT_MS, &THIRD, "flushes"),
 ];
-const QUEUES: [Line; 2] = [
-    ("queue", &READS, "queue"),
-    ("in_flight", &THIRD, "in flight"),
+static QUEUES: [Line; 2] = [
+    (&device::QUEUE, &READS, "queue"),
+    (&device::IN_FLIGHT, &THIRD, "in flight"),
 ];
-const RATES: [Line; 2] = [
-    ("reads_per_s", &READS, "reads"),
-    ("writes_per_s", &WRITES, "writes"),
+static RATES: [Line; 2] = [
+    (&device::READS_PER_S, &READS, "reads"),
+    (&device::WRITES_PER_S, &WRITES, "writes"),
 ];
-const THROUGHPUT: [Line; 2] = [
-    ("read_kib_per_s", &READS, "reads"),
-    ("write_kib_per_s", &WRITES, "writes"),
+static THROUGHPUT: [Line; 2] = [
+    (&device::READ_KIB_PER_S, &READS, "reads"),
+    (&device::WRITE_KIB_PER_S, &WRITES, "writes"),
 ];
-const UTIL: [Line; 2] = [
-    ("util_pct", &READS, "util"),
-    ("doubtful_util_pct", &THIRD, "? cannot be true"),
+static UTIL: [Line; 2] = [
+    (&device::PLAUSIBLE_UTIL_PCT, &READS, "util"),
+    (&device::DOUBTFUL_UTIL_PCT, &THIRD, "? cannot be true"),
 ];
 
 /// Returns an axis that begins at zero.
@@ -492,8 +493,8 @@ const MIN_DISTANCE: f64 = 12.0;
 /// The width of the labels at the left of a chart.
 const GUTTER: u16 = 8;
 
-/// A line: the name of its quantity, how it is drawn, and its name in the legend.
-type Line = (&'static str, &'static Stroke, &'static str);
+/// A line: its quantity, how it is drawn, and its name in the legend.
+type Line = (&'static Quantity, &'static Stroke, &'static str);
 
 struct Chart {
     title: &'static str,
