@@ -1,366 +1,112 @@
-//! The quantities of a device, those of each kind of requests first.
+//! The quantities of a device.
 
-use super::Quantity;
-use super::Requests::{All, Discards, Flushes, Reads, ReadsAndWrites, Writes};
+use super::Requests::{All, Data, Discards, Flushes, Reads, ReadsAndWrites, Writes};
 use super::Unit::{
     Count, Kib, KibPerSecond, Mean, Milliseconds, PerSecond, RequestPercent, TimePercent, Times,
 };
-use crate::judge::{IoDirection, Judged};
-use crate::metrics::{Completed, DataFlag};
+use super::{Quantity, Requests, Unit};
+use crate::judge::Judged;
+use crate::metrics::DataFlag;
 
-pub const READS_PER_S: Quantity = Quantity {
-    name: "reads_per_s",
-    title: "r/s",
-    meaning: "reads completed per second",
-    unit: PerSecond,
-    requests: Reads,
-    value: |of| of.interval.reads.per_s(),
-};
+/// What is said of requests: its unit, and its value, which is `None` if it is not known.
+type Measure = (Unit, fn(Requests, &Judged) -> Option<f64>);
 
-pub const READ_KIB_PER_S: Quantity = Quantity {
-    name: "read_kib_per_s",
-    title: "rMB/s",
-    meaning: "data read per second",
-    unit: KibPerSecond,
-    requests: Reads,
-    value: |of| of.interval.reads.kib_per_s(),
-};
+const RATE: Measure = (PerSecond, |requests, of| requests.of(of).per_s());
+const THROUGHPUT: Measure = (KibPerSecond, |requests, of| requests.of(of).kib_per_s());
+const MERGES: Measure = (PerSecond, |requests, of| requests.of(of).merges_per_s());
+const MERGED: Measure = (RequestPercent, |requests, of| requests.of(of).merge_pct());
+const LATENCY: Measure = (Milliseconds, |requests, of| requests.of(of).await_ms());
+const MEAN_SIZE: Measure = (Kib, |requests, of| requests.of(of).size_kib());
+const MEAN_QUEUE: Measure = (Mean, |requests, of| requests.of(of).queue());
+const SLOWDOWN: Measure = (Times, Requests::saturation);
 
-pub const READ_MERGES_PER_S: Quantity = Quantity {
-    name: "read_merges_per_s",
-    title: "rrqm/s",
-    meaning: "reads merged into others per second",
-    unit: PerSecond,
-    requests: Reads,
-    value: |of| of.interval.reads.merges_per_s(),
-};
+// Of all requests of the device.
+const LONGEST: Measure = (Milliseconds, |_, of| {
+    max([Reads, Writes, Discards].map(|kind| kind.of(of).await_ms()))
+});
+const HIGHEST: Measure = (Times, |_, of| {
+    max([Reads, Writes, Flushes].map(|kind| kind.saturation(of)))
+});
+const ALL_QUEUED: Measure = (Mean, |_, of| of.interval.queue());
+const AT_END: Measure = (Count, |_, of| Some(of.interval.in_flight? as f64));
+const UTIL: Measure = (TimePercent, |_, of| of.interval.util_pct());
+const PLAUSIBLE: Measure = (TimePercent, |_, of| {
+    of.interval.util_pct().filter(|_| !is_doubtful(of))
+});
+const DOUBTFUL: Measure = (TimePercent, |_, of| {
+    of.interval.util_pct().filter(|_| is_doubtful(of))
+});
+const UPPER_BOUND: Measure = (TimePercent, |_, of| of.interval.util_upper_bound_pct());
 
-pub const READ_MERGE_PCT: Quantity = Quantity {
-    name: "read_merge_pct",
-    title: "rmrg",
-    meaning: "share of the reads that were merged into others before they were issued",
-    unit: RequestPercent,
-    requests: Reads,
-    value: |of| of.interval.reads.merge_pct(),
-};
+fn max(parts: [Option<f64>; 3]) -> Option<f64> {
+    parts.into_iter().flatten().reduce(f64::max)
+}
 
-pub const READ_AWAIT_MS: Quantity = Quantity {
-    name: "read_await_ms",
-    title: "r_await",
-    meaning: "mean latency of the reads completed",
-    unit: Milliseconds,
-    requests: Reads,
-    value: |of| of.interval.reads.await_ms(),
-};
+fn is_doubtful(of: &Judged) -> bool {
+    DataFlag::of_util(&of.interval).is_some()
+}
 
-pub const READ_SIZE_KIB: Quantity = Quantity {
-    name: "read_size_kib",
-    title: "r_sz",
-    meaning: "mean size of a read",
-    unit: Kib,
-    requests: Reads,
-    value: |of| of.interval.reads.size_kib(),
-};
+/// Makes a [`Quantity`] of each row: its constant, name, title, requests, measure and meaning.
+macro_rules! quantities {
+    ($($constant:ident $name:literal $title:literal $requests:ident $measure:ident $meaning:literal)*) => {
+        $(pub const $constant: Quantity = Quantity {
+            name: $name,
+            title: $title,
+            meaning: $meaning,
+            unit: $measure.0,
+            requests: $requests,
+            value: $measure.1,
+        };)*
+    };
+}
 
-pub const READ_QUEUE: Quantity = Quantity {
-    name: "read_queue",
-    title: "r_qu",
-    meaning: "mean number of reads in the queue or being served",
-    unit: Mean,
-    requests: Reads,
-    value: |of| of.interval.reads.queue(),
-};
+quantities! {
+    READS_PER_S          "reads_per_s"          "r/s"      Reads          RATE        "reads completed per second"
+    READ_KIB_PER_S       "read_kib_per_s"       "rMB/s"    Reads          THROUGHPUT  "data read per second"
+    READ_MERGES_PER_S    "read_merges_per_s"    "rrqm/s"   Reads          MERGES      "reads merged into others per second"
+    READ_MERGE_PCT       "read_merge_pct"       "rmrg"     Reads          MERGED      "share of the reads that were merged into others before they were issued"
+    READ_AWAIT_MS        "read_await_ms"        "r_await"  Reads          LATENCY     "mean latency of the reads completed"
+    READ_SIZE_KIB        "read_size_kib"        "r_sz"     Reads          MEAN_SIZE   "mean size of a read"
+    READ_QUEUE           "read_queue"           "r_qu"     Reads          MEAN_QUEUE  "mean number of reads in the queue or being served"
+    READ_SATURATION      "read_saturation"      "r_sat"    Reads          SLOWDOWN    "read saturation: latency as a multiple of the highest latency that the unloaded device may have for requests of that size; in an interval of several samples, only if it is known for 90% of the reads"
 
-pub const READ_SATURATION: Quantity = Quantity {
-    name: "read_saturation",
-    title: "r_sat",
-    meaning: "read saturation: latency as a multiple of the highest latency that the unloaded device may have for requests of that size; in an interval of several samples, only if it is known for 90% of the reads",
-    unit: Times,
-    requests: Reads,
-    value: |of| of.saturation(IoDirection::Reads),
-};
+    WRITES_PER_S         "writes_per_s"         "w/s"      Writes         RATE        "writes completed per second"
+    WRITE_KIB_PER_S      "write_kib_per_s"      "wMB/s"    Writes         THROUGHPUT  "data written per second"
+    WRITE_MERGES_PER_S   "write_merges_per_s"   "wrqm/s"   Writes         MERGES      "writes merged into others per second"
+    WRITE_MERGE_PCT      "write_merge_pct"      "wmrg"     Writes         MERGED      "share of the writes that were merged into others before they were issued"
+    WRITE_AWAIT_MS       "write_await_ms"       "w_await"  Writes         LATENCY     "mean latency of the writes completed"
+    WRITE_SIZE_KIB       "write_size_kib"       "w_sz"     Writes         MEAN_SIZE   "mean size of a write"
+    WRITE_QUEUE          "write_queue"          "w_qu"     Writes         MEAN_QUEUE  "mean number of writes in the queue or being served"
+    WRITE_SATURATION     "write_saturation"     "w_sat"    Writes         SLOWDOWN    "write saturation, defined like read saturation"
 
-pub const WRITES_PER_S: Quantity = Quantity {
-    name: "writes_per_s",
-    title: "w/s",
-    meaning: "writes completed per second",
-    unit: PerSecond,
-    requests: Writes,
-    value: |of| of.interval.writes.per_s(),
-};
+    DISCARDS_PER_S       "discards_per_s"       "d/s"      Discards       RATE        "discards completed per second"
+    DISCARD_KIB_PER_S    "discard_kib_per_s"    "dMB/s"    Discards       THROUGHPUT  "data discarded per second"
+    DISCARD_MERGES_PER_S "discard_merges_per_s" "drqm/s"   Discards       MERGES      "discards merged into others per second"
+    DISCARD_MERGE_PCT    "discard_merge_pct"    "dmrg"     Discards       MERGED      "share of the discards that were merged into others before they were issued"
+    DISCARD_AWAIT_MS     "discard_await_ms"     "d_await"  Discards       LATENCY     "mean latency of the discards completed"
+    DISCARD_SIZE_KIB     "discard_size_kib"     "d_sz"     Discards       MEAN_SIZE   "mean size of a discard"
+    DISCARD_QUEUE        "discard_queue"        "d_qu"     Discards       MEAN_QUEUE  "mean number of discards in the queue or being served"
 
-pub const WRITE_KIB_PER_S: Quantity = Quantity {
-    name: "write_kib_per_s",
-    title: "wMB/s",
-    meaning: "data written per second",
-    unit: KibPerSecond,
-    requests: Writes,
-    value: |of| of.interval.writes.kib_per_s(),
-};
+    FLUSHES_PER_S        "flushes_per_s"        "f/s"      Flushes        RATE        "flushes completed per second"
+    FLUSH_AWAIT_MS       "flush_await_ms"       "f_await"  Flushes        LATENCY     "mean latency of the flushes completed"
+    FLUSH_SATURATION     "flush_saturation"     "f_sat"    Flushes        SLOWDOWN    "latency of flushes as a multiple of the lowest seen"
 
-pub const WRITE_MERGES_PER_S: Quantity = Quantity {
-    name: "write_merges_per_s",
-    title: "wrqm/s",
-    meaning: "writes merged into others per second",
-    unit: PerSecond,
-    requests: Writes,
-    value: |of| of.interval.writes.merges_per_s(),
-};
+    IOPS                 "iops"                 "r+w/s"    ReadsAndWrites RATE        "reads and writes completed per second"
+    KIB_PER_S            "kib_per_s"            "MB/s"     ReadsAndWrites THROUGHPUT  "data read and written per second"
+    AWAIT_MS             "await_ms"             "rw_await" ReadsAndWrites LATENCY     "mean latency of the reads and writes completed"
+    CONCURRENCY          "concurrency"          "rw_qu"    ReadsAndWrites MEAN_QUEUE  "mean number of reads and writes in the queue or being served"
 
-pub const WRITE_MERGE_PCT: Quantity = Quantity {
-    name: "write_merge_pct",
-    title: "wmrg",
-    meaning: "share of the writes that were merged into others before they were issued",
-    unit: RequestPercent,
-    requests: Writes,
-    value: |of| of.interval.writes.merge_pct(),
-};
+    REQUESTS_PER_S       "requests_per_s"       "iops"     Data           RATE        "reads, writes and discards completed per second"
+    LONGEST_AWAIT_MS     "longest_await_ms"     "await"    Data           LONGEST     "the longest of the mean latencies of reads, writes and discards"
 
-pub const WRITE_AWAIT_MS: Quantity = Quantity {
-    name: "write_await_ms",
-    title: "w_await",
-    meaning: "mean latency of the writes completed",
-    unit: Milliseconds,
-    requests: Writes,
-    value: |of| of.interval.writes.await_ms(),
-};
-
-pub const WRITE_SIZE_KIB: Quantity = Quantity {
-    name: "write_size_kib",
-    title: "w_sz",
-    meaning: "mean size of a write",
-    unit: Kib,
-    requests: Writes,
-    value: |of| of.interval.writes.size_kib(),
-};
-
-pub const WRITE_QUEUE: Quantity = Quantity {
-    name: "write_queue",
-    title: "w_qu",
-    meaning: "mean number of writes in the queue or being served",
-    unit: Mean,
-    requests: Writes,
-    value: |of| of.interval.writes.queue(),
-};
-
-pub const WRITE_SATURATION: Quantity = Quantity {
-    name: "write_saturation",
-    title: "w_sat",
-    meaning: "write saturation, defined like read saturation",
-    unit: Times,
-    requests: Writes,
-    value: |of| of.saturation(IoDirection::Writes),
-};
-
-pub const DISCARDS_PER_S: Quantity = Quantity {
-    name: "discards_per_s",
-    title: "d/s",
-    meaning: "discards completed per second",
-    unit: PerSecond,
-    requests: Discards,
-    value: |of| of.interval.discards.per_s(),
-};
-
-pub const DISCARD_KIB_PER_S: Quantity = Quantity {
-    name: "discard_kib_per_s",
-    title: "dMB/s",
-    meaning: "data discarded per second",
-    unit: KibPerSecond,
-    requests: Discards,
-    value: |of| of.interval.discards.kib_per_s(),
-};
-
-pub const DISCARD_MERGES_PER_S: Quantity = Quantity {
-    name: "discard_merges_per_s",
-    title: "drqm/s",
-    meaning: "discards merged into others per second",
-    unit: PerSecond,
-    requests: Discards,
-    value: |of| of.interval.discards.merges_per_s(),
-};
-
-pub const DISCARD_MERGE_PCT: Quantity = Quantity {
-    name: "discard_merge_pct",
-    title: "dmrg",
-    meaning: "share of the discards that were merged into others before they were issued",
-    unit: RequestPercent,
-    requests: Discards,
-    value: |of| of.interval.discards.merge_pct(),
-};
-
-pub const DISCARD_AWAIT_MS: Quantity = Quantity {
-    name: "discard_await_ms",
-    title: "d_await",
-    meaning: "mean latency of the discards completed",
-    unit: Milliseconds,
-    requests: Discards,
-    value: |of| of.interval.discards.await_ms(),
-};
-
-pub const DISCARD_SIZE_KIB: Quantity = Quantity {
-    name: "discard_size_kib",
-    title: "d_sz",
-    meaning: "mean size of a discard",
-    unit: Kib,
-    requests: Discards,
-    value: |of| of.interval.discards.size_kib(),
-};
-
-pub const DISCARD_QUEUE: Quantity = Quantity {
-    name: "discard_queue",
-    title: "d_qu",
-    meaning: "mean number of discards in the queue or being served",
-    unit: Mean,
-    requests: Discards,
-    value: |of| of.interval.discards.queue(),
-};
-
-pub const FLUSHES_PER_S: Quantity = Quantity {
-    name: "flushes_per_s",
-    title: "f/s",
-    meaning: "flushes completed per second",
-    unit: PerSecond,
-    requests: Flushes,
-    value: |of| of.interval.flushes.per_s(),
-};
-
-pub const FLUSH_AWAIT_MS: Quantity = Quantity {
-    name: "flush_await_ms",
-    title: "f_await",
-    meaning: "mean latency of the flushes completed",
-    unit: Milliseconds,
-    requests: Flushes,
-    value: |of| of.interval.flushes.await_ms(),
-};
-
-pub const FLUSH_SATURATION: Quantity = Quantity {
-    name: "flush_saturation",
-    title: "f_sat",
-    meaning: "latency of flushes as a multiple of the lowest seen",
-    unit: Times,
-    requests: Flushes,
-    value: |of| of.saturation(IoDirection::Flushes),
-};
-
-pub const IOPS: Quantity = Quantity {
-    name: "iops",
-    title: "r+w/s",
-    meaning: "reads and writes completed per second",
-    unit: PerSecond,
-    requests: ReadsAndWrites,
-    value: |of| {
-        let writes_per_s = of.interval.writes.per_s().unwrap_or(0.0);
-        Some(of.interval.reads.per_s()? + writes_per_s)
-    },
-};
-
-pub const AWAIT_MS: Quantity = Quantity {
-    name: "await_ms",
-    title: "rw_await",
-    meaning: "mean latency of the reads and writes completed",
-    unit: Milliseconds,
-    requests: ReadsAndWrites,
-    value: |of| of.interval.reads.beside(&of.interval.writes).await_ms(),
-};
-
-pub const CONCURRENCY: Quantity = Quantity {
-    name: "concurrency",
-    title: "rw_qu",
-    meaning: "mean number of reads and writes in the queue or being served",
-    unit: Mean,
-    requests: ReadsAndWrites,
-    value: |of| {
-        let writes = of.interval.writes.queue().unwrap_or(0.0);
-        Some(of.interval.reads.queue()? + writes)
-    },
-};
-
-pub const REQUESTS_PER_S: Quantity = Quantity {
-    name: "requests_per_s",
-    title: "iops",
-    meaning: "reads, writes and discards completed per second",
-    unit: PerSecond,
-    requests: All,
-    value: |of| sum(data(of).map(Completed::per_s)),
-};
-
-pub const KIB_PER_S: Quantity = Quantity {
-    name: "kib_per_s",
-    title: "MB/s",
-    meaning: "data read and written per second",
-    unit: KibPerSecond,
-    requests: ReadsAndWrites,
-    value: |of| sum([&of.interval.reads, &of.interval.writes].map(Completed::kib_per_s)),
-};
-
-pub const LONGEST_AWAIT_MS: Quantity = Quantity {
-    name: "longest_await_ms",
-    title: "await",
-    meaning: "the longest of the mean latencies of reads, writes and discards",
-    unit: Milliseconds,
-    requests: All,
-    value: |of| max(data(of).map(Completed::await_ms)),
-};
-
-pub const SATURATION: Quantity = Quantity {
-    name: "saturation",
-    title: "sat",
-    meaning: "the highest saturation of reads, writes and flushes",
-    unit: Times,
-    requests: All,
-    value: |of| max(COMPARED.map(|requests| of.saturation(requests))),
-};
-
-pub const QUEUE: Quantity = Quantity {
-    name: "queue",
-    title: "queue",
-    meaning: "mean number of requests of all kinds in the queue or being served",
-    unit: Mean,
-    requests: All,
-    value: |of| of.interval.queue(),
-};
-
-pub const IN_FLIGHT: Quantity = Quantity {
-    name: "in_flight",
-    title: "inflt",
-    meaning: "requests in flight at the end of the interval; no value if the kernel miscounted them",
-    unit: Count,
-    requests: All,
-    value: |of| of.interval.in_flight.map(|count| count as f64),
-};
-
-pub const UTIL_PCT: Quantity = Quantity {
-    name: "util_pct",
-    title: "util",
-    meaning: "share of the time with a request in flight, as the kernel counts it; 100% is not a limit by itself, as most devices serve several requests at once",
-    unit: TimePercent,
-    requests: All,
-    value: |of| of.interval.util_pct(),
-};
-
-/// Without what cannot be right, for a mean over time.
-pub const PLAUSIBLE_UTIL_PCT: Quantity = Quantity {
-    meaning: "util that is not above its upper bound",
-    value: |of| of.interval.util_pct().filter(|_| !is_doubtful(of)),
-    ..UTIL_PCT
-};
-
-pub const DOUBTFUL_UTIL_PCT: Quantity = Quantity {
-    name: "doubtful_util_pct",
-    title: "util?",
-    meaning: "util above its upper bound, which cannot be true",
-    value: |of| of.interval.util_pct().filter(|_| is_doubtful(of)),
-    ..UTIL_PCT
-};
-
-pub const UTIL_UPPER_BOUND_PCT: Quantity = Quantity {
-    name: "util_upper_bound_pct",
-    title: "≤util",
-    meaning: "upper bound of the true util: request times in the interval plus requests still in flight, at most 100%; no value if the kernel miscounted the requests in flight",
-    unit: TimePercent,
-    requests: All,
-    value: |of| of.interval.util_upper_bound_pct(),
-};
+    SATURATION           "saturation"           "sat"      All            HIGHEST     "the highest saturation of reads, writes and flushes"
+    QUEUE                "queue"                "queue"    All            ALL_QUEUED  "mean number of requests of all kinds in the queue or being served"
+    IN_FLIGHT            "in_flight"            "inflt"    All            AT_END      "requests in flight at the end of the interval; no value if the kernel miscounted them"
+    UTIL_PCT             "util_pct"             "util"     All            UTIL        "share of the time with a request in flight, as the kernel counts it; 100% is not a limit by itself, as most devices serve several requests at once; no value for intervals below 100 ms"
+    PLAUSIBLE_UTIL_PCT   "util_pct"             "util"     All            PLAUSIBLE   "util that is not above its upper bound"
+    DOUBTFUL_UTIL_PCT    "doubtful_util_pct"    "util?"    All            DOUBTFUL    "util above its upper bound, which cannot be true"
+    UTIL_UPPER_BOUND_PCT "util_upper_bound_pct" "≤util"    All            UPPER_BOUND "upper bound of the true util: request times in the interval plus requests still in flight, at most 100%; no value if the kernel miscounted the requests in flight"
+}
 
 /// The quantities that a history keeps, for charts.
 pub static CHARTED: [Quantity; 25] = [
@@ -390,30 +136,3 @@ pub static CHARTED: [Quantity; 25] = [
     READ_MERGE_PCT,
     WRITE_MERGE_PCT,
 ];
-
-/// The requests whose latency is compared with that of the unloaded device.
-const COMPARED: [IoDirection; 3] = [
-    IoDirection::Reads,
-    IoDirection::Writes,
-    IoDirection::Flushes,
-];
-
-fn data(of: &Judged) -> [&Completed; 3] {
-    [
-        &of.interval.reads,
-        &of.interval.writes,
-        &of.interval.discards,
-    ]
-}
-
-fn sum<const N: usize>(parts: [Option<f64>; N]) -> Option<f64> {
-    parts.into_iter().flatten().reduce(|a, b| a + b)
-}
-
-fn max(parts: [Option<f64>; 3]) -> Option<f64> {
-    parts.into_iter().flatten().reduce(f64::max)
-}
-
-fn is_doubtful(of: &Judged) -> bool {
-    DataFlag::of_util(&of.interval) == Some(DataFlag::UtilTooHigh)
-}

@@ -13,71 +13,78 @@ pub struct HostQuantity {
     pub value: fn(&HostStats) -> Option<f64>,
 }
 
-pub const CPU_USER_PCT: HostQuantity = HostQuantity {
-    name: "cpu_user_pct",
-    meaning: "CPU time of the host for programs, in percent",
-    value: |host| host.cpu.map(|cpu| cpu.user + cpu.nice),
-};
+const fn host(
+    name: &'static str,
+    meaning: &'static str,
+    value: fn(&HostStats) -> Option<f64>,
+) -> HostQuantity {
+    HostQuantity {
+        name,
+        meaning,
+        value,
+    }
+}
 
-pub const CPU_SYSTEM_PCT: HostQuantity = HostQuantity {
-    name: "cpu_system_pct",
-    meaning: "for the kernel",
-    value: |host| host.cpu.map(|cpu| cpu.system),
-};
+pub const CPU_USER_PCT: HostQuantity = host(
+    "cpu_user_pct",
+    "CPU time of the host for programs, in percent",
+    |host| host.cpu.map(|cpu| cpu.user + cpu.nice),
+);
 
-pub const CPU_STEAL_PCT: HostQuantity = HostQuantity {
-    name: "cpu_steal_pct",
-    meaning: "taken by the hypervisor",
-    value: |host| host.cpu.map(|cpu| cpu.steal),
-};
+pub const CPU_SYSTEM_PCT: HostQuantity = host("cpu_system_pct", "for the kernel", |host| {
+    host.cpu.map(|cpu| cpu.system)
+});
 
-pub const CPU_AVAILABLE_PCT: HostQuantity = HostQuantity {
-    name: "cpu_available_pct",
-    meaning: "idle, including iowait",
-    value: |host| host.cpu.map(|cpu| cpu.available()),
-};
+pub const CPU_STEAL_PCT: HostQuantity = host("cpu_steal_pct", "taken by the hypervisor", |host| {
+    host.cpu.map(|cpu| cpu.steal)
+});
 
-pub const IO_PRESSURE_SOME_PCT: HostQuantity = HostQuantity {
-    name: "io_pressure_some_pct",
-    meaning: "share of the time in which some tasks waited for I/O (PSI)",
-    value: |host| host.pressure_some_pct,
-};
+pub const CPU_AVAILABLE_PCT: HostQuantity =
+    host("cpu_available_pct", "idle, including iowait", |host| {
+        host.cpu.map(|cpu| cpu.available())
+    });
 
-pub const IO_PRESSURE_FULL_PCT: HostQuantity = HostQuantity {
-    name: "io_pressure_full_pct",
-    meaning: "in which all tasks with work to do waited for it",
-    value: |host| host.pressure_full_pct,
-};
+pub const IO_PRESSURE_SOME_PCT: HostQuantity = host(
+    "io_pressure_some_pct",
+    "share of the time in which some tasks waited for I/O (PSI)",
+    |host| host.pressure_some_pct,
+);
 
-pub const HIDDEN_IO_WAIT_PCT: HostQuantity = HostQuantity {
-    name: "hidden_io_wait_pct",
-    meaning: "share of the time in which a task waited for I/O while no device had a request in flight, at least; 0 if the devices may account for the waits",
-    value: hidden_io_wait_pct,
-};
+pub const IO_PRESSURE_FULL_PCT: HostQuantity = host(
+    "io_pressure_full_pct",
+    "in which all tasks with work to do waited for it",
+    |host| host.pressure_full_pct,
+);
 
-pub const BLOCKED: HostQuantity = HostQuantity {
-    name: "blocked",
-    meaning: "tasks blocked on I/O at the end of the interval",
-    value: |host| host.blocked.map(|count| count as f64),
-};
+pub const HIDDEN_IO_WAIT_PCT: HostQuantity = host(
+    "hidden_io_wait_pct",
+    "share of the time in which a task waited for I/O while no device had a request in flight, at least; 0 if the devices may account for the waits",
+    hidden_io_wait_pct,
+);
 
-pub const MEMORY_PRESSURE_SOME_PCT: HostQuantity = HostQuantity {
-    name: "memory_pressure_some_pct",
-    meaning: "share of the time in which some tasks waited for memory (PSI)",
-    value: |host| host.memory_pressure_some_pct,
-};
+pub const BLOCKED: HostQuantity = host(
+    "blocked",
+    "tasks blocked on I/O at the end of the interval",
+    |host| host.blocked.map(|count| count as f64),
+);
 
-pub const DIRTY_KIB: HostQuantity = HostQuantity {
-    name: "dirty_kib",
-    meaning: "memory waiting to be written to disk at the end of the interval",
-    value: |host| host.dirty_kib.map(|kib| kib as f64),
-};
+pub const MEMORY_PRESSURE_SOME_PCT: HostQuantity = host(
+    "memory_pressure_some_pct",
+    "share of the time in which some tasks waited for memory (PSI)",
+    |host| host.memory_pressure_some_pct,
+);
 
-pub const WRITEBACK_KIB: HostQuantity = HostQuantity {
-    name: "writeback_kib",
-    meaning: "memory being written to disk at the end of the interval",
-    value: |host| host.writeback_kib.map(|kib| kib as f64),
-};
+pub const DIRTY_KIB: HostQuantity = host(
+    "dirty_kib",
+    "memory waiting to be written to disk at the end of the interval",
+    |host| host.dirty_kib.map(|kib| kib as f64),
+);
+
+pub const WRITEBACK_KIB: HostQuantity = host(
+    "writeback_kib",
+    "memory being written to disk at the end of the interval",
+    |host| host.writeback_kib.map(|kib| kib as f64),
+);
 
 /// The quantities that a history keeps, for charts.
 pub static CHARTED: [HostQuantity; 10] = [

@@ -22,8 +22,8 @@ pub struct Quantity {
     pub unit: Unit,
     /// The requests that it is about.
     pub requests: Requests,
-    /// Its value; `None` if that is not known.
-    pub value: fn(&Judged) -> Option<f64>,
+    /// Its value from these requests; `None` if that is not known.
+    pub value: fn(Requests, &Judged) -> Option<f64>,
 }
 
 /// The unit of a quantity, from which follow its format, and how a mean over several intervals is weighted.
@@ -54,10 +54,17 @@ pub enum Requests {
     Discards,
     Flushes,
     ReadsAndWrites,
+    /// Those that carry data: reads, writes and discards.
+    Data,
     All,
 }
 
 impl Quantity {
+    /// Its value; `None` if that is not known.
+    pub fn value(&self, of: &Judged) -> Option<f64> {
+        (self.value)(self.requests, of)
+    }
+
     /// The columns that the kernel must print for it.
     pub const fn needs(&self) -> Columns {
         match self.requests {
@@ -75,7 +82,7 @@ impl Quantity {
 
     /// The value with its weight in a mean: the number of requests or seconds. `None` without a value.
     pub fn weighted(&self, of: &Judged) -> Option<(f64, f64)> {
-        let value = (self.value)(of)?;
+        let value = self.value(of)?;
         if self.is_over_time() {
             return Some((value, of.interval.seconds()));
         }
@@ -97,10 +104,8 @@ impl Requests {
             Self::Discards => interval.discards,
             Self::Flushes => interval.flushes,
             Self::ReadsAndWrites => interval.reads.beside(&interval.writes),
-            Self::All => {
-                let data = Self::ReadsAndWrites.of(judged).beside(&interval.discards);
-                data.beside(&interval.flushes)
-            }
+            Self::Data => Self::ReadsAndWrites.of(judged).beside(&interval.discards),
+            Self::All => Self::Data.of(judged).beside(&interval.flushes),
         }
     }
 
@@ -111,7 +116,7 @@ impl Requests {
             Self::Writes => IoDirection::Writes,
             Self::Flushes => IoDirection::Flushes,
             Self::ReadsAndWrites => IoDirection::Both,
-            Self::Discards | Self::All => return None,
+            Self::Discards | Self::Data | Self::All => return None,
         })
     }
 }

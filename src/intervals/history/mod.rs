@@ -240,7 +240,7 @@ impl DeviceHistory {
         let idle: Vec<bool> = verdicts.map(is_idle).collect();
         for (series, quantity) in self.quantities.iter_mut().zip(&device::CHARTED) {
             // A mean over requests has no value without any.
-            let is_rate = quantity.is_over_time() && (quantity.value)(&first.judged).is_some();
+            let is_rate = quantity.is_over_time() && quantity.value(&first.judged).is_some();
             // The util of an idle device is not doubted.
             let is_doubt = quantity.name == device::DOUBTFUL_UTIL_PCT.name;
             for (point, span) in points.iter().enumerate().take(index) {

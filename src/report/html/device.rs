@@ -15,7 +15,7 @@ use crate::judge::{
     WaitLocation,
 };
 use crate::quantities::Quantity;
-use crate::quantities::device::{self, AWAIT_MS, CONCURRENCY, IOPS};
+use crate::quantities::device::*;
 use crate::report::analysis::{
     capacity_sentences, cause_sentences, link_text, verdict_sentence, worse_verdict,
 };
@@ -29,18 +29,18 @@ static CHARTS: [LineChart<Quantity>; 8] = [
     (
         ("Latency", "How long do requests take? ", Unit::Milliseconds),
         &[
-            ("read", &device::READ_AWAIT_MS, "read"),
-            ("write", &device::WRITE_AWAIT_MS, "write"),
-            ("flush", &device::FLUSH_AWAIT_MS, "flush"),
+            ("read", &READ_AWAIT_MS, "read"),
+            ("write", &WRITE_AWAIT_MS, "write"),
+            ("flush", &FLUSH_AWAIT_MS, "flush"),
         ],
     ),
     (
         ("Operations", "How many operations? ", Unit::PerSecond),
         &[
-            ("reads", &device::READS_PER_S, "read"),
-            ("writes", &device::WRITES_PER_S, "write"),
-            ("flushes", &device::FLUSHES_PER_S, "flush"),
-            ("discards", &device::DISCARDS_PER_S, "bound"),
+            ("reads", &READS_PER_S, "read"),
+            ("writes", &WRITES_PER_S, "write"),
+            ("flushes", &FLUSHES_PER_S, "flush"),
+            ("discards", &DISCARDS_PER_S, "bound"),
         ],
     ),
     (
@@ -50,16 +50,16 @@ static CHARTS: [LineChart<Quantity>; 8] = [
             Unit::Count("requests"),
         ),
         &[
-            ("in flight, sampled", &device::IN_FLIGHT, "dots"),
-            ("mean queue", &device::QUEUE, "all"),
+            ("in flight, sampled", &IN_FLIGHT, "dots"),
+            ("mean queue", &QUEUE, "all"),
         ],
     ),
     (
         ("Bandwidth", "How many bytes? ", Unit::Bandwidth),
         &[
-            ("read", &device::READ_KIB_PER_S, "read"),
-            ("written", &device::WRITE_KIB_PER_S, "write"),
-            ("discarded", &device::DISCARD_KIB_PER_S, "bound"),
+            ("read", &READ_KIB_PER_S, "read"),
+            ("written", &WRITE_KIB_PER_S, "write"),
+            ("discarded", &DISCARD_KIB_PER_S, "bound"),
         ],
     ),
     (
@@ -69,9 +69,9 @@ static CHARTS: [LineChart<Quantity>; 8] = [
             Unit::Multiple,
         ),
         &[
-            ("reads", &device::READ_SATURATION, "read"),
-            ("writes", &device::WRITE_SATURATION, "write"),
-            ("flushes", &device::FLUSH_SATURATION, "flush"),
+            ("reads", &READ_SATURATION, "read"),
+            ("writes", &WRITE_SATURATION, "write"),
+            ("flushes", &FLUSH_SATURATION, "flush"),
         ],
     ),
     (
@@ -81,23 +81,23 @@ static CHARTS: [LineChart<Quantity>; 8] = [
             Unit::Percent,
         ),
         &[
-            ("util", &device::PLAUSIBLE_UTIL_PCT, "all"),
-            ("? cannot be true", &device::DOUBTFUL_UTIL_PCT, "doubt"),
-            ("upper bound", &device::UTIL_UPPER_BOUND_PCT, "bound"),
+            ("util", &PLAUSIBLE_UTIL_PCT, "all"),
+            ("? cannot be true", &DOUBTFUL_UTIL_PCT, "doubt"),
+            ("upper bound", &UTIL_UPPER_BOUND_PCT, "bound"),
         ],
     ),
     (
         ("I/O size", "How large are requests? ", Unit::Size),
         &[
-            ("reads", &device::READ_SIZE_KIB, "read"),
-            ("writes", &device::WRITE_SIZE_KIB, "write"),
+            ("reads", &READ_SIZE_KIB, "read"),
+            ("writes", &WRITE_SIZE_KIB, "write"),
         ],
     ),
     (
         ("Merged requests", "Is the load sequential? ", Unit::Percent),
         &[
-            ("reads", &device::READ_MERGE_PCT, "read"),
-            ("writes", &device::WRITE_MERGE_PCT, "write"),
+            ("reads", &READ_MERGE_PCT, "read"),
+            ("writes", &WRITE_MERGE_PCT, "write"),
         ],
     ),
 ];
@@ -263,7 +263,7 @@ impl<'a> Section<'a> {
     pub(super) fn data(&self) -> Group<'_> {
         let is_known = |extent: &Extent| extent.max().is_some_and(|max| max > 0.0);
         let over_concurrency = [IOPS, AWAIT_MS, CONCURRENCY].map(|quantity| quantity.name);
-        let drawn = device::CHARTED
+        let drawn = CHARTED
             .iter()
             .map(|quantity| (quantity.name, self.values(quantity)))
             .filter(|(name, values)| {

@@ -10,7 +10,9 @@ use crate::attribution::cgroup_name;
 use crate::intervals::series::{Extent, Series, TimeSpan, WorstVerdict};
 use crate::intervals::{History, IncidentSummary, UsageHistory};
 use crate::judge::{DeviceReport, Distribution, Verdict};
-use crate::quantities::{HostQuantity, Quantity, device, host};
+use crate::quantities::device::*;
+use crate::quantities::host::{self, *};
+use crate::quantities::{HostQuantity, Quantity};
 use crate::report::analysis::{AnalysisReport, incidents_worst_first, worse_verdict};
 use crate::report::evidence::{
     incident_heading, incident_length_text, incident_parts, incident_time_text, sign_of_begin,
@@ -341,7 +343,7 @@ static DISK_CHARTS: [LineChart<Quantity>; 2] = [
             "How much waits in all? ",
             Unit::Count("requests"),
         ),
-        &[("mean queue", &device::QUEUE, "all")],
+        &[("mean queue", &QUEUE, "all")],
     ),
     (
         (
@@ -350,8 +352,8 @@ static DISK_CHARTS: [LineChart<Quantity>; 2] = [
             Unit::PerSecond,
         ),
         &[
-            ("reads", &device::READS_PER_S, "read"),
-            ("writes", &device::WRITES_PER_S, "write"),
+            ("reads", &READS_PER_S, "read"),
+            ("writes", &WRITES_PER_S, "write"),
         ],
     ),
 ];
@@ -361,19 +363,19 @@ static TASK_CHARTS: [LineChart<HostQuantity>; 3] = [
     (
         ("I/O pressure", "Do tasks wait for I/O? ", Unit::Percent),
         &[
-            ("some task waits", &host::IO_PRESSURE_SOME_PCT, "read"),
-            ("all tasks wait", &host::IO_PRESSURE_FULL_PCT, "write"),
+            ("some task waits", &IO_PRESSURE_SOME_PCT, "read"),
+            ("all tasks wait", &IO_PRESSURE_FULL_PCT, "write"),
         ],
     ),
     (
         ("Blocked tasks", "How many wait? ", Unit::Count("tasks")),
-        &[("blocked on I/O", &host::BLOCKED, "all")],
+        &[("blocked on I/O", &BLOCKED, "all")],
     ),
     (
         ("Memory pressure", "Is memory short? ", Unit::Percent),
         &[(
             "some task waits for memory",
-            &host::MEMORY_PRESSURE_SOME_PCT,
+            &MEMORY_PRESSURE_SOME_PCT,
             "all",
         )],
     ),
@@ -392,10 +394,10 @@ pub(super) fn push_host_charts(history: &History, time: &TimeAxis<'_>, out: &mut
         values: history.host(&quantity).to_vec(),
     };
     let cpu = [
-        area("system", host::CPU_SYSTEM_PCT, "a2"),
-        area("user", host::CPU_USER_PCT, "a1"),
-        area("stolen", host::CPU_STEAL_PCT, "a4"),
-        area("available", host::CPU_AVAILABLE_PCT, "rest"),
+        area("system", CPU_SYSTEM_PCT, "a2"),
+        area("user", CPU_USER_PCT, "a1"),
+        area("stolen", CPU_STEAL_PCT, "a4"),
+        area("available", CPU_AVAILABLE_PCT, "rest"),
     ];
     push_areas("CPU", "Is there CPU left? ", &cpu, "", time, out);
     let of_tasks = |quantity: &HostQuantity| (quantity.name, history.host(quantity));

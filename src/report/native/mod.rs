@@ -192,7 +192,8 @@ impl ColumnChoice {
             }
         };
         let counted = counted_columns(lines);
-        let is_counted = |column: &Column| options.all_columns || column.needs <= counted;
+        let is_counted =
+            |column: &Column| options.all_columns || column.quantity.needs() <= counted;
         let fit = |is_candidate: &dyn Fn(&str) -> bool| {
             let candidates: Vec<&Column> = COLUMNS
                 .iter()

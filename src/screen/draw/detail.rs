@@ -13,8 +13,9 @@ use unicode_width::UnicodeWidthStr;
 use super::{TextLine, put, put_line, put_right};
 use crate::intervals::series::Extent;
 use crate::intervals::{DeviceInterval, IntervalRows};
-use crate::judge::{BaselineSource, IoDirection, Verdict};
-use crate::quantities::{Quantity, device};
+use crate::judge::{BaselineSource, Verdict};
+use crate::quantities::Quantity;
+use crate::quantities::device::*;
 use crate::report::evidence::{
     hidden_io_wait_text, incident_parts, present_harm, sign_of_begin, timed_evidence_sentences,
 };
@@ -451,25 +452,22 @@ fn push_table_lines(shown: &Shown<'_>, time_zone: &TimeZone, lines: &mut Vec<Tex
 }
 
 static LATENCIES: [Line; 3] = [
-    (&device::READ_AWAIT_MS, &READS, "reads"),
-    (&device::WRITE_AWAIT_MS, &WRITES, "writes"),
-    (&device::FLUSH_AWAIT_MS, &THIRD, "flushes"),
+    (&READ_AWAIT_MS, &READS, "reads"),
+    (&WRITE_AWAIT_MS, &WRITES, "writes"),
+    (&FLUSH_AWAIT_MS, &THIRD, "flushes"),
 ];
-static QUEUES: [Line; 2] = [
-    (&device::QUEUE, &READS, "queue"),
-    (&device::IN_FLIGHT, &THIRD, "in flight"),
-];
+static QUEUES: [Line; 2] = [(&QUEUE, &READS, "queue"), (&IN_FLIGHT, &THIRD, "in flight")];
 static RATES: [Line; 2] = [
-    (&device::READS_PER_S, &READS, "reads"),
-    (&device::WRITES_PER_S, &WRITES, "writes"),
+    (&READS_PER_S, &READS, "reads"),
+    (&WRITES_PER_S, &WRITES, "writes"),
 ];
 static THROUGHPUT: [Line; 2] = [
-    (&device::READ_KIB_PER_S, &READS, "reads"),
-    (&device::WRITE_KIB_PER_S, &WRITES, "writes"),
+    (&READ_KIB_PER_S, &READS, "reads"),
+    (&WRITE_KIB_PER_S, &WRITES, "writes"),
 ];
 static UTIL: [Line; 2] = [
-    (&device::PLAUSIBLE_UTIL_PCT, &READS, "util"),
-    (&device::DOUBTFUL_UTIL_PCT, &THIRD, "? cannot be true"),
+    (&PLAUSIBLE_UTIL_PCT, &READS, "util"),
+    (&DOUBTFUL_UTIL_PCT, &THIRD, "? cannot be true"),
 ];
 
 /// Returns an axis that begins at zero.
@@ -764,22 +762,13 @@ impl App {
         let mut found = before.filter_map(|frame| {
             let activity = frame.device(device)?.activity()?;
             let assessment = activity.judged.assessment();
-            let of = |await_ms: Option<f64>, saturation: Option<f64>| {
-                await_ms
-                    .zip(saturation)
-                    .map(|(await_ms, times)| await_ms / times)
-                    .filter(|ms| ms.is_finite())
-            };
-            let ms = of(
-                activity.judged.interval.reads.await_ms(),
-                activity.judged.saturation(IoDirection::Reads),
-            )
-            .or_else(|| {
-                of(
-                    activity.judged.interval.writes.await_ms(),
-                    activity.judged.saturation(IoDirection::Writes),
-                )
-            })?;
+            let judged = &activity.judged;
+            let mut unloaded = [READ_AWAIT_MS, WRITE_AWAIT_MS]
+                .into_iter()
+                .filter_map(|latency| {
+                    Some(latency.value(judged)? / latency.requests.saturation(judged)?)
+                });
+            let ms = unloaded.find(|ms| ms.is_finite())?;
             let name = match assessment.baseline_source {
                 Some(BaselineSource::SinceBoot) => "mean since boot",
                 _ => "unloaded",

@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 use super::{put, put_right};
 use crate::intervals::DeviceActivity;
 use crate::judge::Verdict;
-use crate::quantities::device::{READ_AWAIT_MS, WRITE_AWAIT_MS};
+use crate::quantities::device::{KIB_PER_S, READ_AWAIT_MS, WRITE_AWAIT_MS};
 use crate::report::evidence::verdict_mark;
 use crate::report::layout::number_format::{duration, number};
 use crate::report::layout::sparkline::BLOCKS;
@@ -341,13 +341,8 @@ impl App {
         let (unit, per_kib) = self.throughput_unit();
         match title {
             "MB/s" if unit != title => {
-                let kib = stats
-                    .reads
-                    .kib_per_s()
-                    .into_iter()
-                    .chain(stats.writes.kib_per_s());
-                let kib = kib.reduce(|a, b| a + b);
-                kib.map_or(("-".to_owned(), Emphasis::Dim), |kib| {
+                let kib_per_s = KIB_PER_S.value(&activity.judged);
+                kib_per_s.map_or(("-".to_owned(), Emphasis::Dim), |kib| {
                     (number(kib * per_kib), Emphasis::Plain)
                 })
             }
