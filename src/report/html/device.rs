@@ -25,7 +25,7 @@ use crate::report::layout::sentence_numbers::{
 use crate::report::scale::Scale;
 
 /// The charts over time.
-static CHARTS: [LineChart<Quantity>; 8] = [
+static CHARTS: &[LineChart<Quantity>] = &[
     (
         ("Latency", "How long do requests take? ", Unit::Milliseconds),
         &[
@@ -203,7 +203,7 @@ impl<'a> Section<'a> {
     ) {
         let values = |quantity: &Quantity| (quantity.name, history.values(quantity));
         let threshold = self.page.saturation_threshold;
-        for chart in &CHARTS {
+        for chart in CHARTS {
             let ((title, ..), _) = chart;
             let references = match *title {
                 "Latency" => self.latency_references(threshold),

@@ -336,7 +336,7 @@ fn parts(verdicts: &[WorstVerdict], time: &TimeAxis<'_>) -> Vec<(Option<Verdict>
 }
 
 /// The charts about all disks.
-static DISK_CHARTS: [LineChart<Quantity>; 2] = [
+static DISK_CHARTS: &[LineChart<Quantity>] = &[
     (
         (
             "Queue of all disks",
@@ -359,7 +359,7 @@ static DISK_CHARTS: [LineChart<Quantity>; 2] = [
 ];
 
 /// The charts about tasks.
-static TASK_CHARTS: [LineChart<HostQuantity>; 3] = [
+static TASK_CHARTS: &[LineChart<HostQuantity>] = &[
     (
         ("I/O pressure", "Do tasks wait for I/O? ", Unit::Percent),
         &[

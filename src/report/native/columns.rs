@@ -74,7 +74,7 @@ const VERDICT: Quantity = Quantity {
 };
 
 /// The columns from left to right.
-pub(super) static COLUMNS: [Column; 27] = [
+pub(super) static COLUMNS: &[Column] = &[
     column(&READS_PER_S, 6, 93, Number),
     column(&READ_KIB_PER_S, 6, 91, Number),
     column(&READ_AWAIT_MS, 8, 99, Latency),
@@ -112,7 +112,7 @@ pub(super) static COLUMNS: [Column; 27] = [
 ];
 
 /// Further keys to sort by.
-static MORE_KEYS: [Column; 5] = [
+static MORE_KEYS: &[Column] = &[
     Column {
         title: "util_ub",
         ..key(&UTIL_UPPER_BOUND_PCT)
@@ -251,7 +251,7 @@ pub(crate) fn incident_time(ongoing: &OngoingIncident) -> String {
 }
 
 fn keys() -> impl Iterator<Item = &'static Column> {
-    COLUMNS.iter().chain(&MORE_KEYS)
+    COLUMNS.iter().chain(MORE_KEYS)
 }
 
 /// Returns the names of the sort keys: the column titles, `util_ub` for `≤util`, and `iops`, `MB/s`, `await`.
@@ -277,7 +277,7 @@ pub(in crate::report) fn columns_with_meanings() -> Vec<(String, String)> {
         quantity,
         note,
         ..
-    } in &COLUMNS
+    } in COLUMNS
     {
         let unit = match quantity.unit {
             Unit::KibPerSecond => ", in MiB (1024 * 1024 bytes, as in iostat)",

@@ -451,21 +451,21 @@ fn push_table_lines(shown: &Shown<'_>, time_zone: &TimeZone, lines: &mut Vec<Tex
     );
 }
 
-static LATENCIES: [Line; 3] = [
+static LATENCIES: &[Line] = &[
     (&READ_AWAIT_MS, &READS, "reads"),
     (&WRITE_AWAIT_MS, &WRITES, "writes"),
     (&FLUSH_AWAIT_MS, &THIRD, "flushes"),
 ];
-static QUEUES: [Line; 2] = [(&QUEUE, &READS, "queue"), (&IN_FLIGHT, &THIRD, "in flight")];
-static RATES: [Line; 2] = [
+static QUEUES: &[Line] = &[(&QUEUE, &READS, "queue"), (&IN_FLIGHT, &THIRD, "in flight")];
+static RATES: &[Line] = &[
     (&READS_PER_S, &READS, "reads"),
     (&WRITES_PER_S, &WRITES, "writes"),
 ];
-static THROUGHPUT: [Line; 2] = [
+static THROUGHPUT: &[Line] = &[
     (&READ_KIB_PER_S, &READS, "reads"),
     (&WRITE_KIB_PER_S, &WRITES, "writes"),
 ];
-static UTIL: [Line; 2] = [
+static UTIL: &[Line] = &[
     (&PLAUSIBLE_UTIL_PCT, &READS, "util"),
     (&DOUBTFUL_UTIL_PCT, &THIRD, "? cannot be true"),
 ];
@@ -739,15 +739,15 @@ impl App {
         match at {
             0 => Chart {
                 reference: self.reference_latency(device),
-                ..chart("latency", &LATENCIES, Scale::log, time)
+                ..chart("latency", LATENCIES, Scale::log, time)
             },
-            1 => chart("queue", &QUEUES, from_zero, number),
-            2 => chart("requests/s", &RATES, from_zero, number),
+            1 => chart("queue", QUEUES, from_zero, number),
+            2 => chart("requests/s", RATES, from_zero, number),
             3 => Chart {
                 factor,
-                ..chart(throughput, &THROUGHPUT, from_zero, number)
+                ..chart(throughput, THROUGHPUT, from_zero, number)
             },
-            _ => chart("util", &UTIL, |_, max| Scale::percent(max), percent),
+            _ => chart("util", UTIL, |_, max| Scale::percent(max), percent),
         }
     }
 
