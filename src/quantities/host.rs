@@ -13,78 +13,30 @@ pub struct HostQuantity {
     pub value: fn(&HostStats) -> Option<f64>,
 }
 
-const fn host(
-    name: &'static str,
-    meaning: &'static str,
-    value: fn(&HostStats) -> Option<f64>,
-) -> HostQuantity {
-    HostQuantity {
-        name,
-        meaning,
-        value,
-    }
+/// Makes a [`HostQuantity`] of each row: its constant, name, value and meaning.
+macro_rules! quantities {
+    ($($constant:ident $name:literal $value:expr, $meaning:literal;)*) => {
+        $(pub const $constant: HostQuantity = HostQuantity {
+            name: $name,
+            meaning: $meaning,
+            value: $value,
+        };)*
+    };
 }
 
-pub const CPU_USER_PCT: HostQuantity = host(
-    "cpu_user_pct",
-    "CPU time of the host for programs, in percent",
-    |host| host.cpu.map(|cpu| cpu.user + cpu.nice),
-);
-
-pub const CPU_SYSTEM_PCT: HostQuantity = host("cpu_system_pct", "for the kernel", |host| {
-    host.cpu.map(|cpu| cpu.system)
-});
-
-pub const CPU_STEAL_PCT: HostQuantity = host("cpu_steal_pct", "taken by the hypervisor", |host| {
-    host.cpu.map(|cpu| cpu.steal)
-});
-
-pub const CPU_AVAILABLE_PCT: HostQuantity =
-    host("cpu_available_pct", "idle, including iowait", |host| {
-        host.cpu.map(|cpu| cpu.available())
-    });
-
-pub const IO_PRESSURE_SOME_PCT: HostQuantity = host(
-    "io_pressure_some_pct",
-    "share of the time in which some tasks waited for I/O (PSI)",
-    |host| host.pressure_some_pct,
-);
-
-pub const IO_PRESSURE_FULL_PCT: HostQuantity = host(
-    "io_pressure_full_pct",
-    "in which all tasks with work to do waited for it",
-    |host| host.pressure_full_pct,
-);
-
-pub const HIDDEN_IO_WAIT_PCT: HostQuantity = host(
-    "hidden_io_wait_pct",
-    "share of the time in which a task waited for I/O while no device had a request in flight, at least; 0 if the devices may account for the waits",
-    hidden_io_wait_pct,
-);
-
-pub const BLOCKED: HostQuantity = host(
-    "blocked",
-    "tasks blocked on I/O at the end of the interval",
-    |host| host.blocked.map(|count| count as f64),
-);
-
-pub const MEMORY_PRESSURE_SOME_PCT: HostQuantity = host(
-    "memory_pressure_some_pct",
-    "share of the time in which some tasks waited for memory (PSI)",
-    |host| host.memory_pressure_some_pct,
-);
-
-pub const DIRTY_KIB: HostQuantity = host(
-    "dirty_kib",
-    "memory waiting to be written to disk at the end of the interval",
-    |host| host.dirty_kib.map(|kib| kib as f64),
-);
-
-pub const WRITEBACK_KIB: HostQuantity = host(
-    "writeback_kib",
-    "memory being written to disk at the end of the interval",
-    |host| host.writeback_kib.map(|kib| kib as f64),
-);
+quantities! {
+    CPU_USER_PCT             "cpu_user_pct"             |host| host.cpu.map(|cpu| cpu.user + cpu.nice), "CPU time of the host for programs, in percent";
+    CPU_SYSTEM_PCT           "cpu_system_pct"           |host| host.cpu.map(|cpu| cpu.system), "for the kernel";
+    CPU_STEAL_PCT            "cpu_steal_pct"            |host| host.cpu.map(|cpu| cpu.steal), "taken by the hypervisor";
+    CPU_AVAILABLE_PCT        "cpu_available_pct"        |host| host.cpu.map(|cpu| cpu.available()), "idle, including iowait";
+    IO_PRESSURE_SOME_PCT     "io_pressure_some_pct"     |host| host.pressure_some_pct, "share of the time in which some tasks waited for I/O (PSI)";
+    IO_PRESSURE_FULL_PCT     "io_pressure_full_pct"     |host| host.pressure_full_pct, "in which all tasks with work to do waited for it";
+    HIDDEN_IO_WAIT_PCT       "hidden_io_wait_pct"       hidden_io_wait_pct, "share of the time in which a task waited for I/O while no device had a request in flight, at least; 0 if the devices may account for the waits";
+    BLOCKED                  "blocked"                  |host| host.blocked.map(|count| count as f64), "tasks blocked on I/O at the end of the interval";
+    MEMORY_PRESSURE_SOME_PCT "memory_pressure_some_pct" |host| host.memory_pressure_some_pct, "share of the time in which some tasks waited for memory (PSI)";
+    DIRTY_KIB                "dirty_kib"                |host| host.dirty_kib.map(|kib| kib as f64), "memory waiting to be written to disk at the end of the interval";
+    WRITEBACK_KIB            "writeback_kib"            |host| host.writeback_kib.map(|kib| kib as f64), "memory being written to disk at the end of the interval";
+}
 
 /// The quantities that a history keeps, for charts.
 pub static CHARTED: [HostQuantity; 10] = [

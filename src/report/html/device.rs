@@ -597,4 +597,12 @@ mod xy_chart_tests {
             [4, 3, 2, 1, 0, 0]
         );
     }
+
+    #[test]
+    fn what_is_drawn_is_kept() {
+        for (_, quantity, _) in CHARTS.iter().flat_map(|(_, lines)| *lines) {
+            let is_kept = CHARTED.iter().any(|kept| kept.name == quantity.name);
+            assert!(is_kept, "{}", quantity.name);
+        }
+    }
 }

@@ -873,6 +873,15 @@ mod charts_tests {
     use super::*;
 
     #[test]
+    fn what_is_drawn_is_kept() {
+        let charts = [LATENCIES, QUEUES, RATES, THROUGHPUT, UTIL];
+        for (quantity, ..) in charts.iter().copied().flatten() {
+            let is_kept = CHARTED.iter().any(|kept| kept.name == quantity.name);
+            assert!(is_kept, "{}", quantity.name);
+        }
+    }
+
+    #[test]
     fn dots_are_where_the_values_are() {
         let area = Rect {
             x: 0,
