@@ -17,6 +17,7 @@
 //! - [`intervals`] turns a stream of samples into [`intervals::DeviceInterval`]s: sampling deadlines, replay, breaks,
 //!   aggregation over a longer interval, hot-plug, device selection, totals, and events.
 //! - [`judge`] turns intervals into verdicts with their evidence, as data; with hindsight, the same a second time.
+//! - [`quantities`] names what is known of a device over an interval: columns, fields and charts are lists of them.
 //! - [`report`] turns finished values into bytes, with a folder for each kind of report. All sentences are here.
 //!   Metrics for Prometheus are such a report: [`intervals`] adds up their values and `commands::export` publishes them.
 //! - `screen`, with the cargo feature `top`, is the full screen: its state, its keys, and drawing to cells of a terminal.
@@ -28,7 +29,7 @@
 //!
 //! A module imports only modules to its left; `tests/repository/layering.rs` checks it: [`exit`], [`os_error`], [`memory_lock`], [`sanitize`], [`units`], [`time_range`], [`schedule`], [`compression`],
 //! [`signals`], [`terminal`], [`clock`], [`counters`], [`topology`], [`baselines`], [`attribution`], [`capture`],
-//! [`metrics`], [`judge`], [`source`], [`intervals`], [`sink`], [`report`], [`console`], `screen`, [`iostat`],
+//! [`metrics`], [`judge`], [`quantities`], [`source`], [`intervals`], [`sink`], [`report`], [`console`], `screen`, [`iostat`],
 //! [`pt_diskstats`], [`commands`].
 //!
 //! # Rules that hold everywhere
@@ -57,6 +58,7 @@ pub mod memory_lock;
 pub mod metrics;
 pub mod os_error;
 pub mod pt_diskstats;
+pub mod quantities;
 pub mod report;
 pub mod sanitize;
 pub mod schedule;

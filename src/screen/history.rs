@@ -14,10 +14,9 @@ use jiff::Timestamp;
 
 use crate::attribution::Attribution;
 use crate::intervals::series::{Extent, Merge, WorstVerdict};
-use crate::intervals::{
-    DEVICE_QUANTITIES, DeviceActivity, DeviceInterval, DeviceState, IntervalHeader, IntervalRows,
-};
+use crate::intervals::{DeviceActivity, DeviceInterval, DeviceState, IntervalHeader, IntervalRows};
 use crate::judge::{Judged, Verdict};
+use crate::quantities::{Quantity, device};
 use crate::topology::Topology;
 
 /// The most memory for intervals that are added up, in bytes, and as a fraction of that for exact intervals.
@@ -340,7 +339,7 @@ pub(crate) fn is_trouble(verdict: Option<Verdict>) -> bool {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Point {
     verdict: WorstVerdict,
-    extents: [Extent; DEVICE_QUANTITIES.len()],
+    extents: [Extent; device::CHARTED.len()],
 }
 
 impl Point {
@@ -348,11 +347,13 @@ impl Point {
     fn of(device: &DeviceInterval) -> Self {
         let mut point = Self::default();
         point.verdict.observe(device.verdict());
-        for (extent, (_, value)) in point.extents.iter_mut().zip(DEVICE_QUANTITIES) {
-            let known = device.activity().and_then(value);
-            known
-                .into_iter()
-                .for_each(|(value, weight)| extent.observe(value, weight));
+        let Some(activity) = device.activity() else {
+            return point;
+        };
+        for (extent, quantity) in point.extents.iter_mut().zip(&device::CHARTED) {
+            if let Some((value, weight)) = quantity.weighted(&activity.judged) {
+                extent.observe(value, weight);
+            }
         }
         point
     }
@@ -361,9 +362,10 @@ impl Point {
         self.verdict.get().flatten()
     }
 
-    /// Returns a quantity by its name; empty if it is not known.
-    pub(crate) fn extent(&self, name: &str) -> Extent {
-        let found = DEVICE_QUANTITIES.iter().position(|(one, _)| *one == name);
+    /// Returns a quantity; empty if it is not known.
+    pub(crate) fn extent(&self, quantity: &Quantity) -> Extent {
+        let mut kept = device::CHARTED.iter();
+        let found = kept.position(|kept| kept.name == quantity.name);
         found.map_or_else(Extent::default, |at| self.extents[at])
     }
 }
@@ -522,12 +524,12 @@ mod frame_tests {
             sum.merge(point(verdict, Some(await_ms)));
         }
         assert_eq!(sum.verdict(), Some(Verdict::Saturated));
-        let reads = sum.extent("read_await_ms");
+        let reads = sum.extent(&device::READ_AWAIT_MS);
         assert_eq!(
             (reads.min(), reads.mean(), reads.max()),
             (Some(1.0), Some(2.0), Some(4.0))
         );
-        assert!(sum.extent("write_await_ms").is_empty());
+        assert!(sum.extent(&device::WRITE_AWAIT_MS).is_empty());
     }
 }
 

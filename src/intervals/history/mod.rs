@@ -1,17 +1,14 @@
 //! The history of all devices and of the host, in bounded memory, for the charts of a report.
 //!
-//! [`History`] takes every interval and keeps, for each device that did any I/O, its quantities ([`DEVICE_QUANTITIES`]),
-//! its verdicts and its requests by latency; the quantities of the host ([`HOST_QUANTITIES`]); and the use by cgroups and the waiting tasks. All share the points of
+//! [`History`] takes every interval and keeps, for each device that did any I/O, its quantities ([`device::CHARTED`]),
+//! its verdicts and its requests by latency; the quantities of the host ([`host::CHARTED`]); and the use by cgroups and the waiting tasks. All share the points of
 //! one [`super::series::Timeline`].
 
-mod quantities;
 mod usage;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use self::quantities::DOUBTFUL_UTIL;
-pub use self::quantities::{DEVICE_QUANTITIES, HOST_QUANTITIES};
 pub(super) use self::usage::BlockedTaskTime;
 use self::usage::BlockedTasks;
 pub use self::usage::UsageHistory;
@@ -22,6 +19,7 @@ use super::device_names::DeviceNames;
 use super::run_clock::RunClock;
 use super::series::{Extent, LatencyCounts, Series, TimeSpan, Timeline, WorstVerdict};
 use crate::judge::Verdict;
+use crate::quantities::{HostQuantity, Quantity, device, host};
 
 /// The most points of a series: ten minutes of one-second samples. More can hardly be told apart on a chart, and make the
 /// page larger.
@@ -41,7 +39,7 @@ pub struct History {
     devices: HashMap<String, DeviceHistory>,
     /// The history of the total over physical disks; empty without a total.
     pub total: DeviceHistory,
-    host: [Series<Extent>; HOST_QUANTITIES.len()],
+    host: [Series<Extent>; host::CHARTED.len()],
     usage: HashMap<String, UsageHistory>,
     blocked: BlockedTasks,
     /// The number of points up to the latest one with a scan of cgroups.
@@ -127,8 +125,8 @@ impl History {
     }
 
     fn observe_host(&mut self, header: &IntervalHeader, index: usize) {
-        for (series, (_, value)) in self.host.iter_mut().zip(HOST_QUANTITIES) {
-            if let Some(value) = value(&header.host) {
+        for (series, quantity) in self.host.iter_mut().zip(&host::CHARTED) {
+            if let Some(value) = (quantity.value)(&header.host) {
                 series.at(index).observe(value, header.elapsed_s);
             }
         }
@@ -151,11 +149,10 @@ impl History {
         self.devices.get(name)
     }
 
-    /// The values of a quantity of the host by its name.
-    pub fn host(&self, name: &str) -> &[Extent] {
-        let mut named = self.host.iter().zip(HOST_QUANTITIES);
-        named
-            .find(|(_, (own, _))| *own == name)
+    /// The values of a quantity of the host.
+    pub fn host(&self, quantity: &HostQuantity) -> &[Extent] {
+        let mut kept = self.host.iter().zip(&host::CHARTED);
+        kept.find(|(_, kept)| kept.name == quantity.name)
             .map_or(&[], |(series, _)| series.values())
     }
 
@@ -188,11 +185,10 @@ impl DeviceHistory {
         !self.quantities.is_empty()
     }
 
-    /// The values of a quantity by its name; empty for a device that was idle.
-    pub fn values(&self, name: &str) -> &[Extent] {
-        let mut named = self.quantities.iter().zip(DEVICE_QUANTITIES);
-        named
-            .find(|(_, (own, _))| *own == name)
+    /// The values of a quantity; empty for a device that was idle.
+    pub fn values(&self, quantity: &Quantity) -> &[Extent] {
+        let mut kept = self.quantities.iter().zip(&device::CHARTED);
+        kept.find(|(_, kept)| kept.name == quantity.name)
             .map_or(&[], |(series, _)| series.values())
     }
 
@@ -221,11 +217,11 @@ impl DeviceHistory {
             if stats.is_idle() {
                 return;
             }
-            self.quantities = vec![Series::default(); DEVICE_QUANTITIES.len()];
+            self.quantities = vec![Series::default(); device::CHARTED.len()];
             self.fill_idle_points(activity, index, points);
         }
-        for (series, (_, observed)) in self.quantities.iter_mut().zip(DEVICE_QUANTITIES) {
-            if let Some((value, weight)) = observed(activity) {
+        for (series, quantity) in self.quantities.iter_mut().zip(&device::CHARTED) {
+            if let Some((value, weight)) = quantity.weighted(&activity.judged) {
                 series.at(index).observe(value, weight);
             }
         }
@@ -242,12 +238,13 @@ impl DeviceHistory {
         let is_idle =
             |verdict: &WorstVerdict| matches!(verdict.get(), Some(Some(Verdict::Idle) | None));
         let idle: Vec<bool> = verdicts.map(is_idle).collect();
-        for (series, (name, observed)) in self.quantities.iter_mut().zip(DEVICE_QUANTITIES) {
+        for (series, quantity) in self.quantities.iter_mut().zip(&device::CHARTED) {
             // A mean over requests has no value without any.
-            let is_rate = observed(first)
-                .is_some_and(|(_, weight)| weight == first.judged.interval.seconds());
+            let is_rate = quantity.is_over_time() && quantity.value(&first.judged).is_some();
+            // The util of an idle device is not doubted.
+            let is_doubt = quantity.name == device::DOUBTFUL_UTIL_PCT.name;
             for (point, span) in points.iter().enumerate().take(index) {
-                if is_rate && name != DOUBTFUL_UTIL && idle.get(point) == Some(&true) {
+                if is_rate && !is_doubt && idle.get(point) == Some(&true) {
                     series.at(point).observe(0.0, span.end_s - span.start_s);
                 }
             }
@@ -313,7 +310,7 @@ mod tests {
         let device = history.device("sda").unwrap();
         let points = history.timeline.points();
         assert!((300..=600).contains(&points.len()));
-        let rates = device.values("reads_per_s");
+        let rates = device.values(&device::READS_PER_S);
         assert_eq!(rates.len(), points.len());
         let requests: f64 = points
             .iter()
@@ -324,7 +321,7 @@ mod tests {
             (requests / (36.0 * 4950.0) - 1.0).abs() < 1e-6,
             "{requests}"
         );
-        assert_eq!(history.host("blocked")[3].max(), Some(1.0));
+        assert_eq!(history.host(&host::BLOCKED)[3].max(), Some(1.0));
         assert_eq!(
             history.span().unwrap(),
             TimeSpan {
@@ -347,7 +344,7 @@ mod tests {
         }
         let device = history.device("sda").unwrap();
         let rates: Vec<Option<f64>> = device
-            .values("reads_per_s")
+            .values(&device::READS_PER_S)
             .iter()
             .map(Extent::mean)
             .collect();
@@ -355,7 +352,7 @@ mod tests {
             (rates[0], rates[4], rates[5]),
             (Some(0.0), Some(0.0), Some(9.0))
         );
-        assert_eq!(device.values("read_await_ms")[4].mean(), None);
+        assert_eq!(device.values(&device::READ_AWAIT_MS)[4].mean(), None);
     }
 
     /// Returns an interval with the same I/O on each device.

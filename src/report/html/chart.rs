@@ -133,28 +133,32 @@ pub(super) fn time_labels(axis: &TimeAxis<'_>) -> String {
 /// A chart over time: its title, the question that it answers, and the unit of its values.
 pub(super) type Chart<'a> = (&'a str, &'a str, Unit);
 
-/// A line: the title of its chart, its label in the legend, the name of its quantity, and the class of its color and stroke, so that
+/// A line: its label in the legend, its quantity, and the class of its color and stroke, so that
 /// series do not differ by color only: `read` (solid), `write` (dashed), `flush` (dotted), `all` (all requests), `bound`,
 /// `doubt` (values that cannot be right), or `dots` instead of a line for values at single moments.
-pub(super) type Line = (&'static str, &'static str, &'static str, &'static str);
+pub(super) type Line<Quantity> = (&'static str, &'static Quantity, &'static str);
+
+/// A chart over time with its lines.
+pub(super) type LineChart<Quantity> = (Chart<'static>, &'static [Line<Quantity>]);
 
 /// The values of a line, one for each point of the timeline or fewer, and their name in the embedded data.
 pub(super) type Named<'a> = (&'static str, &'a [Extent]);
 
-/// Appends a chart with those of the lines that belong to it, with lines at fixed values, and with shades if their id is
+/// Appends a chart with its lines, with lines at fixed values, and with shades if their id is
 /// not empty; nothing if it has no value above zero.
-pub(super) fn push_chart<'a>(
-    chart @ (title, _, unit): Chart<'_>,
-    lines: &[Line],
-    values_of: impl Fn(&str) -> &'a [Extent],
+pub(super) fn push_chart<'a, Quantity>(
+    (chart, lines): &LineChart<Quantity>,
+    values_of: impl Fn(&Quantity) -> Named<'a>,
     references: &[(f64, String)],
     shades: &str,
     time: &TimeAxis<'_>,
     out: &mut String,
 ) {
     let maxima = |values: &'a [Extent]| values.iter().filter_map(Extent::max);
-    let own = lines.iter().filter(|(chart, ..)| *chart == title);
-    let all = own.map(|(_, label, key, class)| (*label, *class, (*key, values_of(key))));
+    let (.., unit) = *chart;
+    let all = lines
+        .iter()
+        .map(|(label, quantity, class)| (*label, *class, values_of(quantity)));
     let shown: Vec<(&str, &str, Named<'a>)> = all
         .filter(|(.., (_, values))| maxima(values).any(|max| max > 0.0))
         .collect();
@@ -190,7 +194,7 @@ pub(super) fn push_chart<'a>(
         && max > MAX_BURST_RATIO * usual
         && highest <= MAX_BURST_RATIO * usual;
     let top = if is_cut { usual * CUT_ROOM } else { max };
-    let mut panel = Panel::new(chart, unit.scale(min, top.max(highest)));
+    let mut panel = Panel::new(*chart, unit.scale(min, top.max(highest)));
     panel.draw_incidents(shades);
     for (label, class, (key, values)) in &shown {
         panel.add_key(class, key, label);

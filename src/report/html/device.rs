@@ -3,17 +3,19 @@
 //! picture: a box for each device with its queue and latency, and a mark where requests wait.
 
 use super::chart::{
-    Area, Chart, HEIGHT, Line, MAX_LOG_TICKS, MAX_TICK_INTERVALS, Panel, Path, TimeAxis, Unit,
-    WIDTH, push_areas, push_chart,
+    Area, HEIGHT, LineChart, MAX_LOG_TICKS, MAX_TICK_INTERVALS, Panel, Path, TimeAxis, Unit, WIDTH,
+    push_areas, push_chart,
 };
 use super::tables::{PlacedIncident, push_band, push_cgroup_table, shades, tags};
 use super::{Group, Page, escape, list, name};
 use crate::intervals::series::{Extent, LatencyCounts, Merge, TimeSpan, Timeline};
-use crate::intervals::{DEVICE_QUANTITIES, DeviceHistory, UsageHistory};
+use crate::intervals::{DeviceHistory, UsageHistory};
 use crate::judge::{
     CapacityReport, DeviceReport, DirectionReport, Layer, LayerLink, QueueByLayer, RateUnit,
     WaitLocation,
 };
+use crate::quantities::Quantity;
+use crate::quantities::device::*;
 use crate::report::analysis::{
     capacity_sentences, cause_sentences, link_text, verdict_sentence, worse_verdict,
 };
@@ -23,61 +25,81 @@ use crate::report::layout::sentence_numbers::{
 use crate::report::scale::Scale;
 
 /// The charts over time.
-const CHARTS: [Chart<'_>; 8] = [
-    ("Latency", "How long do requests take? ", Unit::Milliseconds),
-    ("Operations", "How many operations? ", Unit::PerSecond),
+static CHARTS: &[LineChart<Quantity>] = &[
     (
-        "Queue",
-        "How many requests wait or are served? ",
-        Unit::Count("requests"),
-    ),
-    ("Bandwidth", "How many bytes? ", Unit::Bandwidth),
-    (
-        "Saturation",
-        "How much slower than unloaded? ",
-        Unit::Multiple,
+        ("Latency", "How long do requests take? ", Unit::Milliseconds),
+        &[
+            ("read", &READ_AWAIT_MS, "read"),
+            ("write", &WRITE_AWAIT_MS, "write"),
+            ("flush", &FLUSH_AWAIT_MS, "flush"),
+        ],
     ),
     (
-        "Utilization",
-        "How often is there any request? ",
-        Unit::Percent,
-    ),
-    ("I/O size", "How large are requests? ", Unit::Size),
-    ("Merged requests", "Is the load sequential? ", Unit::Percent),
-];
-const LINES: [Line; 22] = [
-    ("Latency", "read", "read_await_ms", "read"),
-    ("Latency", "write", "write_await_ms", "write"),
-    ("Latency", "flush", "flush_await_ms", "flush"),
-    ("Operations", "reads", "reads_per_s", "read"),
-    ("Operations", "writes", "writes_per_s", "write"),
-    ("Operations", "flushes", "flushes_per_s", "flush"),
-    ("Operations", "discards", "discards_per_s", "bound"),
-    ("Queue", "in flight, sampled", "in_flight", "dots"),
-    ("Queue", "mean queue", "queue", "all"),
-    ("Bandwidth", "read", "read_kib_per_s", "read"),
-    ("Bandwidth", "written", "write_kib_per_s", "write"),
-    ("Bandwidth", "discarded", "discard_kib_per_s", "bound"),
-    ("Saturation", "reads", "read_saturation", "read"),
-    ("Saturation", "writes", "write_saturation", "write"),
-    ("Saturation", "flushes", "flush_saturation", "flush"),
-    ("Utilization", "util", "util_pct", "all"),
-    (
-        "Utilization",
-        "? cannot be true",
-        "doubtful_util_pct",
-        "doubt",
+        ("Operations", "How many operations? ", Unit::PerSecond),
+        &[
+            ("reads", &READS_PER_S, "read"),
+            ("writes", &WRITES_PER_S, "write"),
+            ("flushes", &FLUSHES_PER_S, "flush"),
+            ("discards", &DISCARDS_PER_S, "bound"),
+        ],
     ),
     (
-        "Utilization",
-        "upper bound",
-        "util_upper_bound_pct",
-        "bound",
+        (
+            "Queue",
+            "How many requests wait or are served? ",
+            Unit::Count("requests"),
+        ),
+        &[
+            ("in flight, sampled", &IN_FLIGHT, "dots"),
+            ("mean queue", &QUEUE, "all"),
+        ],
     ),
-    ("I/O size", "reads", "read_size_kib", "read"),
-    ("I/O size", "writes", "write_size_kib", "write"),
-    ("Merged requests", "reads", "read_merge_pct", "read"),
-    ("Merged requests", "writes", "write_merge_pct", "write"),
+    (
+        ("Bandwidth", "How many bytes? ", Unit::Bandwidth),
+        &[
+            ("read", &READ_KIB_PER_S, "read"),
+            ("written", &WRITE_KIB_PER_S, "write"),
+            ("discarded", &DISCARD_KIB_PER_S, "bound"),
+        ],
+    ),
+    (
+        (
+            "Saturation",
+            "How much slower than unloaded? ",
+            Unit::Multiple,
+        ),
+        &[
+            ("reads", &READ_SATURATION, "read"),
+            ("writes", &WRITE_SATURATION, "write"),
+            ("flushes", &FLUSH_SATURATION, "flush"),
+        ],
+    ),
+    (
+        (
+            "Utilization",
+            "How often is there any request? ",
+            Unit::Percent,
+        ),
+        &[
+            ("util", &PLAUSIBLE_UTIL_PCT, "all"),
+            ("? cannot be true", &DOUBTFUL_UTIL_PCT, "doubt"),
+            ("upper bound", &UTIL_UPPER_BOUND_PCT, "bound"),
+        ],
+    ),
+    (
+        ("I/O size", "How large are requests? ", Unit::Size),
+        &[
+            ("reads", &READ_SIZE_KIB, "read"),
+            ("writes", &WRITE_SIZE_KIB, "write"),
+        ],
+    ),
+    (
+        ("Merged requests", "Is the load sequential? ", Unit::Percent),
+        &[
+            ("reads", &READ_MERGE_PCT, "read"),
+            ("writes", &WRITE_MERGE_PCT, "write"),
+        ],
+    ),
 ];
 
 /// The fewest busy intervals of a device with charts.
@@ -105,8 +127,8 @@ impl<'a> Section<'a> {
             .map_or(&self.report.device, |history| &history.names.label)
     }
 
-    fn values(&self, name: &str) -> &'a [Extent] {
-        self.history.map_or(&[], |history| history.values(name))
+    fn values(&self, quantity: &Quantity) -> &'a [Extent] {
+        self.history.map_or(&[], |history| history.values(quantity))
     }
 
     pub(super) fn push(&self, time: &TimeAxis<'_>, out: &mut String) {
@@ -179,17 +201,18 @@ impl<'a> Section<'a> {
         time: &TimeAxis<'_>,
         out: &mut String,
     ) {
-        let values = |name: &str| history.values(name);
+        let values = |quantity: &Quantity| (quantity.name, history.values(quantity));
         let threshold = self.page.saturation_threshold;
         for chart in CHARTS {
-            let references = match chart.0 {
+            let ((title, ..), _) = chart;
+            let references = match *title {
                 "Latency" => self.latency_references(threshold),
                 "Saturation" => vec![(threshold, format!("threshold {}", multiple(threshold)))],
                 "Operations" => self.limits(RateUnit::Requests),
                 "Bandwidth" => self.limits(RateUnit::Kib),
                 _ => Vec::new(),
             };
-            push_chart(chart, &LINES, values, &references, shades, time, out);
+            push_chart(chart, values, &references, shades, time, out);
         }
     }
 
@@ -238,15 +261,14 @@ impl<'a> Section<'a> {
     }
 
     pub(super) fn data(&self) -> Group<'_> {
-        let names = DEVICE_QUANTITIES.iter().map(|(name, _)| *name);
-        let drawn = names.filter(|name| {
-            !matches!(*name, "iops" | "await_ms" | "concurrency")
-                && self
-                    .values(name)
-                    .iter()
-                    .any(|extent| extent.max().is_some_and(|max| max > 0.0))
-        });
-        let drawn = drawn.map(|name| (name, self.values(name)));
+        let is_known = |extent: &Extent| extent.max().is_some_and(|max| max > 0.0);
+        let over_concurrency = [IOPS, AWAIT_MS, CONCURRENCY].map(|quantity| quantity.name);
+        let drawn = CHARTED
+            .iter()
+            .map(|quantity| (quantity.name, self.values(quantity)))
+            .filter(|(name, values)| {
+                !over_concurrency.contains(name) && values.iter().any(is_known)
+            });
         let areas = self.areas.iter().map(|area| (&*area.key, &*area.values));
         Group {
             name: self.label(),
@@ -350,12 +372,12 @@ const MIN_CONCURRENCY: f64 = 0.01;
 type Points = Vec<(f64, f64, usize)>;
 
 /// The points of a quantity; `None` if there are too few for a chart.
-fn points_of(history: &DeviceHistory, name: &str) -> Option<Points> {
-    let concurrency = history.values("concurrency");
+fn points_of(history: &DeviceHistory, quantity: &Quantity) -> Option<Points> {
+    let concurrency = history.values(&CONCURRENCY);
     let mean = |values: &[Extent], index: usize| values.get(index).and_then(Extent::mean);
     let point = |index: usize| {
         let queue = mean(concurrency, index)?;
-        let value = mean(history.values(name), index)?;
+        let value = mean(history.values(quantity), index)?;
         let shade = index * TIME_CLASSES / concurrency.len();
         (queue > 0.0 && value > 0.0).then_some((queue.max(MIN_CONCURRENCY), value, shade))
     };
@@ -378,7 +400,7 @@ pub(super) fn push_concurrency_charts(
     out: &mut String,
 ) {
     let (capacity, levels) = (&report.capacity, &report.levels);
-    if let Some(points) = points_of(history, "iops") {
+    if let Some(points) = points_of(history, &IOPS) {
         let known_max = capacity.max_iops.filter(|_| capacity.is_max_known);
         let (_, max) = range(points.iter().map(|(_, value, _)| *value));
         let scale = Scale::linear(max.max(known_max.unwrap_or(0.0)));
@@ -400,7 +422,7 @@ pub(super) fn push_concurrency_charts(
         }
         push_over_concurrency(&panel, &concurrency, out);
     }
-    if let Some(points) = points_of(history, "await_ms") {
+    if let Some(points) = points_of(history, &AWAIT_MS) {
         let (min, max) = range(points.iter().map(|(_, value, _)| *value));
         let chart = (
             "Latency against concurrency",
@@ -574,5 +596,13 @@ mod xy_chart_tests {
             [1e6, 1e5, 1e4, 1e3, 1e2, 1.0].map(|count| shade(count, 1e6)),
             [4, 3, 2, 1, 0, 0]
         );
+    }
+
+    #[test]
+    fn what_is_drawn_is_kept() {
+        for (_, quantity, _) in CHARTS.iter().flat_map(|(_, lines)| *lines) {
+            let is_kept = CHARTED.iter().any(|kept| kept.name == quantity.name);
+            assert!(is_kept, "{}", quantity.name);
+        }
     }
 }

@@ -4,14 +4,15 @@
 
 use std::collections::HashSet;
 
-use super::chart::{
-    Area, Chart, HEIGHT, Line, TimeAxis, Unit, push_areas, push_chart, time_labels,
-};
+use super::chart::{Area, HEIGHT, LineChart, TimeAxis, Unit, push_areas, push_chart, time_labels};
 use super::{Group, Page, escape, link, name, verdict_class as class, verdict_word as word};
 use crate::attribution::cgroup_name;
 use crate::intervals::series::{Extent, Series, TimeSpan, WorstVerdict};
-use crate::intervals::{HOST_QUANTITIES, History, IncidentSummary, UsageHistory};
+use crate::intervals::{History, IncidentSummary, UsageHistory};
 use crate::judge::{DeviceReport, Distribution, Verdict};
+use crate::quantities::device::*;
+use crate::quantities::host::{self, *};
+use crate::quantities::{HostQuantity, Quantity};
 use crate::report::analysis::{AnalysisReport, incidents_worst_first, worse_verdict};
 use crate::report::evidence::{
     incident_heading, incident_length_text, incident_parts, incident_time_text, sign_of_begin,
@@ -335,83 +336,84 @@ fn parts(verdicts: &[WorstVerdict], time: &TimeAxis<'_>) -> Vec<(Option<Verdict>
 }
 
 /// The charts about all disks.
-const DISK_CHARTS: [Chart<'_>; 2] = [
+static DISK_CHARTS: &[LineChart<Quantity>] = &[
     (
-        "Queue of all disks",
-        "How much waits in all? ",
-        Unit::Count("requests"),
+        (
+            "Queue of all disks",
+            "How much waits in all? ",
+            Unit::Count("requests"),
+        ),
+        &[("mean queue", &QUEUE, "all")],
     ),
     (
-        "Operations of all disks",
-        "How many in all? ",
-        Unit::PerSecond,
+        (
+            "Operations of all disks",
+            "How many in all? ",
+            Unit::PerSecond,
+        ),
+        &[
+            ("reads", &READS_PER_S, "read"),
+            ("writes", &WRITES_PER_S, "write"),
+        ],
     ),
 ];
-const DISK_LINES: [Line; 3] = [
-    ("Queue of all disks", "mean queue", "queue", "all"),
-    ("Operations of all disks", "reads", "reads_per_s", "read"),
-    ("Operations of all disks", "writes", "writes_per_s", "write"),
-];
+
 /// The charts about tasks.
-const TASK_CHARTS: [Chart<'_>; 3] = [
-    ("I/O pressure", "Do tasks wait for I/O? ", Unit::Percent),
-    ("Blocked tasks", "How many wait? ", Unit::Count("tasks")),
-    ("Memory pressure", "Is memory short? ", Unit::Percent),
-];
-const TASK_LINES: [Line; 4] = [
+static TASK_CHARTS: &[LineChart<HostQuantity>] = &[
     (
-        "I/O pressure",
-        "some task waits",
-        "io_pressure_some_pct",
-        "read",
+        ("I/O pressure", "Do tasks wait for I/O? ", Unit::Percent),
+        &[
+            ("some task waits", &IO_PRESSURE_SOME_PCT, "read"),
+            ("all tasks wait", &IO_PRESSURE_FULL_PCT, "write"),
+        ],
     ),
     (
-        "I/O pressure",
-        "all tasks wait",
-        "io_pressure_full_pct",
-        "write",
+        ("Blocked tasks", "How many wait? ", Unit::Count("tasks")),
+        &[("blocked on I/O", &BLOCKED, "all")],
     ),
-    ("Blocked tasks", "blocked on I/O", "blocked", "all"),
     (
-        "Memory pressure",
-        "some task waits for memory",
-        "memory_pressure_some_pct",
-        "all",
+        ("Memory pressure", "Is memory short? ", Unit::Percent),
+        &[(
+            "some task waits for memory",
+            &MEMORY_PRESSURE_SOME_PCT,
+            "all",
+        )],
     ),
 ];
 
 /// Appends the charts; nothing without values.
 pub(super) fn push_host_charts(history: &History, time: &TimeAxis<'_>, out: &mut String) {
-    let of_disks = |name: &str| history.total.values(name);
+    let of_disks = |quantity: &Quantity| (quantity.name, history.total.values(quantity));
     DISK_CHARTS
         .iter()
-        .for_each(|chart| push_chart(*chart, &DISK_LINES, of_disks, &[], "", time, out));
-    let area = |label: &str, key: &str, class: &'static str| Area {
+        .for_each(|chart| push_chart(chart, of_disks, &[], "", time, out));
+    let area = |label: &str, quantity: HostQuantity, class: &'static str| Area {
         label: label.to_owned(),
-        key: key.to_owned(),
+        key: quantity.name.to_owned(),
         class,
-        values: history.host(key).to_vec(),
+        values: history.host(&quantity).to_vec(),
     };
     let cpu = [
-        area("system", "cpu_system_pct", "a2"),
-        area("user", "cpu_user_pct", "a1"),
-        area("stolen", "cpu_steal_pct", "a4"),
-        area("available", "cpu_available_pct", "rest"),
+        area("system", CPU_SYSTEM_PCT, "a2"),
+        area("user", CPU_USER_PCT, "a1"),
+        area("stolen", CPU_STEAL_PCT, "a4"),
+        area("available", CPU_AVAILABLE_PCT, "rest"),
     ];
     push_areas("CPU", "Is there CPU left? ", &cpu, "", time, out);
-    let of_tasks = |name: &str| history.host(name);
+    let of_tasks = |quantity: &HostQuantity| (quantity.name, history.host(quantity));
     TASK_CHARTS
         .iter()
-        .for_each(|chart| push_chart(*chart, &TASK_LINES, of_tasks, &[], "", time, out));
+        .for_each(|chart| push_chart(chart, of_tasks, &[], "", time, out));
 }
 
 pub(super) fn host_data(history: &History) -> Group<'_> {
-    let of_host = HOST_QUANTITIES
+    let of_host = host::CHARTED
         .iter()
-        .map(|(name, _)| (*name, history.host(name)));
-    let of_disks = DISK_LINES
+        .map(|quantity| (quantity.name, history.host(quantity)));
+    let of_disks = DISK_CHARTS
         .iter()
-        .map(|(_, _, name, _)| (*name, history.total.values(name)));
+        .flat_map(|(_, lines)| *lines)
+        .map(|(_, quantity, _)| (quantity.name, history.total.values(quantity)));
     let series = of_host
         .chain(of_disks)
         .filter(|(_, values)| !values.is_empty());

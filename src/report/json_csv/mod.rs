@@ -9,8 +9,11 @@ use crate::attribution::Limit;
 use crate::intervals::{
     Cause, DeviceActivity, DeviceInterval, DeviceState, Incident, IntervalHeader, IntervalRows,
 };
-use crate::judge::{BaselineSource, IoDirection, Verdict, hidden_io_wait_pct};
-use crate::metrics::{CpuPercentages, DataFlag};
+use crate::judge::{BaselineSource, Verdict};
+use crate::metrics::DataFlag;
+use crate::quantities::device::*;
+use crate::quantities::host::*;
+use crate::quantities::{Quantity, Unit};
 use crate::report::evidence::{evidence_sentences, health_text, nfs_wait_text};
 
 /// A field: its name, a sentence part about it for the reference, and its value.
@@ -23,11 +26,13 @@ struct Column {
 #[derive(Clone, Copy)]
 enum Value {
     OfInterval(fn(&IntervalHeader) -> Field<'static>),
-    Activity(fn(&DeviceActivity) -> Option<f64>),
+    OfHost(&'static HostQuantity),
+    OfDevice(&'static Quantity),
+    OfActivity(for<'a> fn(&'a DeviceActivity) -> Field<'a>),
     /// Of the limit that the device has reached.
-    Limit(fn(&Limit) -> Field<'_>),
+    OfLimit(fn(&Limit) -> Field<'_>),
     /// Of the incident that the device is part of.
-    Incident(fn(&Incident) -> Field<'_>),
+    OfIncident(fn(&Incident) -> Field<'_>),
     Other(for<'a> fn(&'a Subject<'a>) -> Field<'a>),
 }
 
@@ -37,68 +42,20 @@ struct Subject<'a> {
     device: &'a DeviceInterval,
 }
 
-const fn activity(
-    name: &'static str,
-    meaning: &'static str,
-    value: fn(&DeviceActivity) -> Option<f64>,
-) -> Column {
+const fn field(name: &'static str, meaning: &'static str, value: Value) -> Column {
     Column {
         name,
         meaning,
-        value: Value::Activity(value),
+        value,
     }
 }
 
-const fn column(
-    name: &'static str,
-    meaning: &'static str,
-    value: for<'a> fn(&'a Subject<'a>) -> Field<'a>,
-) -> Column {
-    Column {
-        name,
-        meaning,
-        value: Value::Other(value),
-    }
+const fn device(quantity: &'static Quantity) -> Column {
+    field(quantity.name, quantity.meaning, OfDevice(quantity))
 }
 
-const fn limit(
-    name: &'static str,
-    meaning: &'static str,
-    value: fn(&Limit) -> Field<'_>,
-) -> Column {
-    Column {
-        name,
-        meaning,
-        value: Value::Limit(value),
-    }
-}
-
-const fn incident(
-    name: &'static str,
-    meaning: &'static str,
-    value: fn(&Incident) -> Field<'_>,
-) -> Column {
-    Column {
-        name,
-        meaning,
-        value: Value::Incident(value),
-    }
-}
-
-const fn interval_column(
-    name: &'static str,
-    meaning: &'static str,
-    value: fn(&IntervalHeader) -> Field<'static>,
-) -> Column {
-    Column {
-        name,
-        meaning,
-        value: Value::OfInterval(value),
-    }
-}
-
-fn cpu(header: &IntervalHeader, share: fn(&CpuPercentages) -> f64) -> Field<'static> {
-    Field::Number(header.host.cpu.as_ref().map(share))
+const fn host(quantity: &'static HostQuantity) -> Column {
+    field(quantity.name, quantity.meaning, OfHost(quantity))
 }
 
 fn flags(of: &Subject<'_>) -> Vec<&'static str> {
@@ -125,289 +82,170 @@ fn verdict_s(of: &Subject<'_>) -> Option<f64> {
 }
 
 use Field::{Flag, Number, Sentences, Text, Time, Whole, Word, Words};
+use Value::{OfActivity, OfDevice, OfHost, OfIncident, OfInterval, OfLimit, Other};
 
 const COLUMNS: &[Column] = &[
-    interval_column("time", "the end of the interval in UTC", |header| {
-        Time(header.end)
-    }),
-    interval_column("elapsed_s", "its measured length", |header| {
-        Number(Some(header.elapsed_s))
-    }),
-    column(
+    field(
+        "time",
+        "the end of the interval in UTC",
+        OfInterval(|header| Time(header.end)),
+    ),
+    field(
+        "elapsed_s",
+        "its measured length",
+        OfInterval(|header| Number(Some(header.elapsed_s))),
+    ),
+    field(
         "device",
         "the kernel's name of the device, or total",
-        |of| Text(Some(of.device.device())),
+        Other(|of| Text(Some(of.device.device()))),
     ),
-    activity("reads_per_s", "reads completed per second", |a| {
-        a.judged.interval.reads.per_s()
-    }),
-    activity("read_kib_per_s", "KiB per second of reads", |a| {
-        a.judged.interval.reads.kib_per_s()
-    }),
-    activity(
-        "read_merges_per_s",
-        "reads merged into others per second",
-        |a| a.judged.interval.reads.merges_per_s(),
-    ),
-    activity(
-        "read_merge_pct",
-        "share of the reads that were merged into others",
-        |a| a.judged.interval.reads.merge_pct(),
-    ),
-    activity(
-        "read_await_ms",
-        "mean latency of the reads completed",
-        |a| a.judged.interval.reads.await_ms(),
-    ),
-    activity("read_size_kib", "mean size of the reads", |a| {
-        a.judged.interval.reads.size_kib()
-    }),
-    activity(
-        "read_queue",
-        "mean number of reads in the queue or being served",
-        |a| a.judged.interval.reads.queue(),
-    ),
-    activity("writes_per_s", "writes completed per second", |a| {
-        a.judged.interval.writes.per_s()
-    }),
-    activity("write_kib_per_s", "KiB per second of writes", |a| {
-        a.judged.interval.writes.kib_per_s()
-    }),
-    activity(
-        "write_merges_per_s",
-        "writes merged into others per second",
-        |a| a.judged.interval.writes.merges_per_s(),
-    ),
-    activity(
-        "write_merge_pct",
-        "share of the writes that were merged into others",
-        |a| a.judged.interval.writes.merge_pct(),
-    ),
-    activity(
-        "write_await_ms",
-        "mean latency of the writes completed",
-        |a| a.judged.interval.writes.await_ms(),
-    ),
-    activity("write_size_kib", "mean size of the writes", |a| {
-        a.judged.interval.writes.size_kib()
-    }),
-    activity(
-        "write_queue",
-        "mean number of writes in the queue or being served",
-        |a| a.judged.interval.writes.queue(),
-    ),
-    activity("discards_per_s", "discards completed per second", |a| {
-        a.judged.interval.discards.per_s()
-    }),
-    activity("discard_kib_per_s", "KiB per second of discards", |a| {
-        a.judged.interval.discards.kib_per_s()
-    }),
-    activity(
-        "discard_merges_per_s",
-        "discards merged into others per second",
-        |a| a.judged.interval.discards.merges_per_s(),
-    ),
-    activity(
-        "discard_merge_pct",
-        "share of the discards that were merged into others",
-        |a| a.judged.interval.discards.merge_pct(),
-    ),
-    activity(
-        "discard_await_ms",
-        "mean latency of the discards completed",
-        |a| a.judged.interval.discards.await_ms(),
-    ),
-    activity("discard_size_kib", "mean size of the discards", |a| {
-        a.judged.interval.discards.size_kib()
-    }),
-    activity(
-        "discard_queue",
-        "mean number of discards in the queue or being served",
-        |a| a.judged.interval.discards.queue(),
-    ),
-    activity("flushes_per_s", "flushes completed per second", |a| {
-        a.judged.interval.flushes.per_s()
-    }),
-    activity("flush_await_ms", "their mean latency", |a| {
-        a.judged.interval.flushes.await_ms()
-    }),
-    activity(
-        "queue",
-        "mean number of requests of all kinds in the queue or being served",
-        |a| a.judged.interval.queue(),
-    ),
-    column(
-        "in_flight",
-        "requests in flight at the end; null if the kernel miscounted them",
-        |of| Whole(of.device.stats().and_then(|stats| stats.in_flight)),
-    ),
-    activity(
-        "util_pct",
-        "util as the kernel counts it; null for intervals below 100 ms",
-        |a| a.judged.interval.util_pct(),
-    ),
-    activity(
-        "util_upper_bound_pct",
-        "upper bound of the true util; null if the kernel miscounted the requests in flight",
-        |a| a.judged.interval.util_upper_bound_pct(),
-    ),
-    activity(
-        "read_saturation",
-        "latency of reads as a multiple of the highest that the unloaded device may have; null if that is not known",
-        |a| a.judged.saturation(IoDirection::Reads),
-    ),
-    activity("write_saturation", "the same of writes", |a| {
-        a.judged.saturation(IoDirection::Writes)
-    }),
-    column(
+    device(&READS_PER_S),
+    device(&READ_KIB_PER_S),
+    device(&READ_MERGES_PER_S),
+    device(&READ_MERGE_PCT),
+    device(&READ_AWAIT_MS),
+    device(&READ_SIZE_KIB),
+    device(&READ_QUEUE),
+    device(&WRITES_PER_S),
+    device(&WRITE_KIB_PER_S),
+    device(&WRITE_MERGES_PER_S),
+    device(&WRITE_MERGE_PCT),
+    device(&WRITE_AWAIT_MS),
+    device(&WRITE_SIZE_KIB),
+    device(&WRITE_QUEUE),
+    device(&DISCARDS_PER_S),
+    device(&DISCARD_KIB_PER_S),
+    device(&DISCARD_MERGES_PER_S),
+    device(&DISCARD_MERGE_PCT),
+    device(&DISCARD_AWAIT_MS),
+    device(&DISCARD_SIZE_KIB),
+    device(&DISCARD_QUEUE),
+    device(&FLUSHES_PER_S),
+    device(&FLUSH_AWAIT_MS),
+    device(&QUEUE),
+    device(&IN_FLIGHT),
+    device(&UTIL_PCT),
+    device(&UTIL_UPPER_BOUND_PCT),
+    device(&READ_SATURATION),
+    device(&WRITE_SATURATION),
+    field(
         "verdict",
         "the state of the device: see 'blkstat help verdicts'; null only without data",
-        |of| Word(of.device.verdict().map(Verdict::name)),
+        Other(|of| Word(of.device.verdict().map(Verdict::name))),
     ),
-    column(
+    field(
         "flags",
         "a list, joined by + in CSV: util_too_high (do not trust util_pct), reset (no data, counters began again), accounting_off (requests are not counted), appeared, disappeared, reappeared, appeared_briefly (no numbers: the device was not there for the whole interval), since_boot (averages of --since-boot)",
-        |of| Words(flags(of)),
+        Other(|of| Words(flags(of))),
     ),
-    activity(
+    field(
         "stalled_s",
         "how long requests have been hanging without any completion; 0 if they are not",
-        |a| Some(a.stalled_s),
+        OfActivity(|of| Number(Some(of.stalled_s))),
     ),
-    interval_column(
+    field(
         "missed_samples",
         "intervals that were skipped and are part of this one, or samples skipped when it was recorded",
-        |header| Whole(Some(header.missed_samples)),
+        OfInterval(|header| Whole(Some(header.missed_samples))),
     ),
-    interval_column(
-        "cpu_user_pct",
-        "CPU time of the host for programs, in percent",
-        |header| cpu(header, |cpu| cpu.user + cpu.nice),
-    ),
-    interval_column("cpu_system_pct", "for the kernel", |header| {
-        cpu(header, |cpu| cpu.system)
-    }),
-    interval_column("cpu_available_pct", "idle, including iowait", |header| {
-        cpu(header, CpuPercentages::available)
-    }),
-    interval_column(
-        "io_pressure_some_pct",
-        "share of the time in which some tasks waited for I/O (PSI)",
-        |header| Number(header.host.pressure_some_pct),
-    ),
-    interval_column(
-        "io_pressure_full_pct",
-        "in which all tasks with work to do waited for it",
-        |header| Number(header.host.pressure_full_pct),
-    ),
-    column(
+    host(&CPU_USER_PCT),
+    host(&CPU_SYSTEM_PCT),
+    host(&CPU_AVAILABLE_PCT),
+    host(&IO_PRESSURE_SOME_PCT),
+    host(&IO_PRESSURE_FULL_PCT),
+    field(
         "evidence",
         "the evidence for the verdict, as a list of sentences, joined by \"; \" in CSV",
-        |of| {
+        Other(|of| {
             let sentences = of
                 .device
                 .activity()
                 .map(|activity| evidence_sentences(activity.judged.assessment()));
             Sentences(sentences.unwrap_or_default())
-        },
+        }),
     ),
-    column(
+    field(
         "baseline_source",
         "the origin of the highest unloaded latency: given, saved, lowest (the lowest seen), learned (the same, proven to be about the unloaded one), class (what such a device needs at most), since_boot, or peers (like devices at the same time); null if latency was not compared",
-        |of| {
-            let source = of
-                .device
-                .activity()
-                .and_then(|activity| activity.judged.assessment().baseline_source);
+        OfActivity(|of| {
+            let source = of.judged.assessment().baseline_source;
             Word(source.map(BaselineSource::name))
-        },
+        }),
     ),
-    activity(
-        "flush_saturation",
-        "latency of flushes as a multiple of the lowest seen; null until that is known",
-        |a| a.judged.saturation(IoDirection::Flushes),
-    ),
-    column(
+    device(&FLUSH_SATURATION),
+    field(
         "verdict_s",
         "the seconds of the interval with that verdict; null without one, and for averages since boot",
-        |of| Number(verdict_s(of)),
+        Other(|of| Number(verdict_s(of))),
     ),
-    interval_column(
-        "memory_pressure_some_pct",
-        "share of the time in which some tasks waited for memory (PSI)",
-        |header| Number(header.host.memory_pressure_some_pct),
-    ),
-    interval_column(
-        "hidden_io_wait_pct",
-        "share of the time in which a task waited for I/O while no device had a request in flight, at least; 0 if the \
-         devices may account for the waits",
-        |header| Number(hidden_io_wait_pct(&header.host)),
-    ),
-    column(
+    host(&MEMORY_PRESSURE_SOME_PCT),
+    host(&HIDDEN_IO_WAIT_PCT),
+    field(
         "top_cgroup",
         "path of the cgroup that does most of the device's bytes; null with --no-who, or if a recording lacks it",
-        |of| {
-            let top = of
-                .device
-                .activity()
-                .and_then(|activity| activity.top_cgroup.as_ref());
-            Text(top.map(|top| &*top.path))
-        },
+        OfActivity(|of| Text(of.top_cgroup.as_ref().map(|top| &*top.path))),
     ),
-    activity("top_cgroup_share_pct", "its share of them", |a| {
-        a.top_cgroup.as_ref().map(|top| top.share_pct)
-    }),
-    limit(
+    field(
+        "top_cgroup_share_pct",
+        "its share of them",
+        OfActivity(|of| Number(of.top_cgroup.as_ref().map(|top| top.share_pct))),
+    ),
+    field(
         "limit_kind",
         "the limit that was reached: read_iops, write_iops, iops, read_kib_per_s, write_kib_per_s or kib_per_s",
-        |limit| Word(Some(limit.rate_name())),
+        OfLimit(|limit| Word(Some(limit.rate_name()))),
     ),
-    limit("limit_value", "its value", |limit| {
-        Number(Some(limit.value))
-    }),
-    limit(
+    field(
+        "limit_value",
+        "its value",
+        OfLimit(|limit| Number(Some(limit.value))),
+    ),
+    field(
         "limit_source",
         "its origin: cgroup, given (--cap) or inferred from the rate",
-        |limit| Word(Some(limit.source.name())),
+        OfLimit(|limit| Word(Some(limit.source.name()))),
     ),
-    limit("limit_cgroup", "path of the cgroup that has it", |limit| {
-        Text(limit.owner.as_deref())
-    }),
-    incident(
+    field(
+        "limit_cgroup",
+        "path of the cgroup that has it",
+        OfLimit(|limit| Text(limit.owner.as_deref())),
+    ),
+    field(
         "incident",
         "number of the incident that the device is part of in the interval, from 1",
-        |of| Whole(Some(of.id)),
+        OfIncident(|of| Whole(Some(of.id))),
     ),
-    incident(
+    field(
         "incident_victim",
         "the topmost device whose requests take longer",
-        |of| Text(Some(&of.victim.device)),
+        OfIncident(|of| Text(Some(&of.victim.device))),
     ),
-    incident(
+    field(
         "incident_begin",
         "when it began; it does not change later",
-        |of| Time(of.begin.at),
+        OfIncident(|of| Time(of.begin.at)),
     ),
-    incident(
+    field(
         "incident_begin_known",
         "true, or false if it may have begun before the first sample or the first after a break in time",
-        |of| Flag(Some(of.begin_is_known)),
+        OfIncident(|of| Flag(Some(of.begin_is_known))),
     ),
-    incident(
+    field(
         "incident_cause",
         "its best known cause: cgroup_limit, constant_rate, device_below, queued_between, nothing_completed, \
          hung_requests, latency, peers, shared_limit, or health (the kernel says it)",
-        |of| Word(of.cause.as_ref().map(Cause::name)),
+        OfIncident(|of| Word(of.cause.as_ref().map(Cause::name))),
     ),
-    incident(
+    field(
         "incident_owner",
         "path of the cgroup at its limit or, without one, with most of the bytes",
-        |of| Text(of.owner.as_deref()),
+        OfIncident(|of| Text(of.owner.as_deref())),
     ),
-    column(
+    field(
         "health",
         "what the kernel says is wrong with the device, as a list of sentences; counts are since it appeared",
-        |of| {
+        Other(|of| {
             let health = of
                 .device
                 .activity()
@@ -415,34 +253,34 @@ const COLUMNS: &[Column] = &[
             let text = health
                 .and_then(|health| health_text(of.device.device(), &health.troubles(None), None));
             Sentences(text.into_iter().collect())
-        },
+        }),
     ),
-    column(
+    field(
         "error_count",
         "errors of commands since the device appeared; null unless it is SCSI or ATA",
-        |of| {
+        OfActivity(|of| {
             Whole(
-                of.device
-                    .activity()
-                    .and_then(|activity| activity.health.as_ref()?.number("errors")),
+                of.health
+                    .as_ref()
+                    .and_then(|health| health.number("errors")),
             )
-        },
+        }),
     ),
-    column(
+    field(
         "timeout_count",
         "its commands that timed out, in the same way",
-        |of| {
+        OfActivity(|of| {
             Whole(
-                of.device
-                    .activity()
-                    .and_then(|activity| activity.health.as_ref()?.number("timeouts")),
+                of.health
+                    .as_ref()
+                    .and_then(|health| health.number("timeouts")),
             )
-        },
+        }),
     ),
-    interval_column(
+    field(
         "nfs_waits",
         "the NFS mounts that have had requests without an answer while tasks wait for I/O that no device shows, as a list of sentences",
-        |header| Sentences(header.nfs_waits.iter().map(nfs_wait_text).collect()),
+        OfInterval(|header| Sentences(header.nfs_waits.iter().map(nfs_wait_text).collect())),
     ),
 ];
 
@@ -499,7 +337,10 @@ impl<'a> Frame<'a> {
         for (at, column) in COLUMNS.iter().enumerate() {
             push_name(column.name, at, is_json, &mut line);
             match column.value {
-                Value::OfInterval(value) => push_field(&value(header), is_json, &mut line),
+                OfInterval(value) => push_field(&value(header), is_json, &mut line),
+                OfHost(quantity) => {
+                    push_field(&Number((quantity.value)(&header.host)), is_json, &mut line)
+                }
                 value => values.push((line.len(), value)),
             }
         }
@@ -525,17 +366,21 @@ impl<'a> Frame<'a> {
             out.extend_from_slice(&self.line[begin..*end]);
             begin = *end;
             let field = match value {
-                Value::OfInterval(_) => continue,
-                Value::Activity(value) => match activity.and_then(value) {
+                OfInterval(_) | OfHost(_) => continue,
+                OfDevice(quantity) => match activity
+                    .and_then(|activity| quantity.value(&activity.judged))
+                {
+                    Some(count) if quantity.unit == Unit::Count => Some(Whole(Some(count as u64))),
                     Some(number) => {
                         push_number(number, out);
                         continue;
                     }
                     None => None,
                 },
-                Value::Limit(value) => limit.as_ref().map(value),
-                Value::Incident(value) => incident.map(value),
-                Value::Other(value) => Some(value(&subject)),
+                OfActivity(value) => activity.map(value),
+                OfLimit(value) => limit.as_ref().map(value),
+                OfIncident(value) => incident.map(value),
+                Other(value) => Some(value(&subject)),
             };
             match field {
                 Some(field) => push_field(&field, self.is_json, out),

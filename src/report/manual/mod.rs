@@ -209,7 +209,7 @@ fn own_table(name: &str) -> Option<Terms> {
             .collect()
     };
     Some(match name {
-        "columns" => owned(native::columns_with_meanings()),
+        "columns" => native::columns_with_meanings(),
         "fields" => owned(json_csv::fields()),
         "who" => owned(who::fields()),
         "latency" => latency::fields(),

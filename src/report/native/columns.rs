@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 
 use super::Emphasis;
-use crate::counters::Columns;
 use crate::intervals::{DeviceActivity, DeviceInterval, OngoingIncident};
-use crate::judge::{IoDirection, Verdict};
+use crate::judge::Verdict;
 use crate::metrics::Completed;
+use crate::quantities::device::*;
+use crate::quantities::{Quantity, Requests, Unit};
 use crate::report::evidence::sign_of_begin;
 use crate::report::layout::number_format::{
     Figure, NumberFormat, count_figure, mib_figure, multiple_figure, number_figure, percent_figure,
@@ -21,232 +22,124 @@ pub(super) const VERDICT_WIDTH_WITH_TIME: usize = 15;
 
 /// A column, or another key to sort by.
 pub(super) struct Column {
-    /// Its title: iostat's name if that has one.
+    /// Its title; that of a key is its name.
     pub(super) title: &'static str,
-    /// A sentence part for the help.
-    pub(super) meaning: &'static str,
+    pub(super) quantity: &'static Quantity,
+    /// What the help says of it after its meaning.
+    note: &'static str,
     /// Its width with the blank before it.
     pub(super) width: usize,
     /// Its importance: columns with lower ranks are dropped first.
     pub(super) rank: u8,
-    /// The columns that the kernel must print for it.
-    pub(super) needs: Columns,
-    value: Value,
     text: CellText,
-}
-
-type OfDevice = fn(&DeviceActivity) -> Option<f64>;
-
-#[derive(Clone, Copy)]
-enum Value {
-    Requests(&'static Kind, fn(&Completed) -> Option<f64>),
-    Device(OfDevice),
 }
 
 #[derive(Clone, Copy)]
 enum CellText {
-    Number(NumberFormat),
+    Number,
     /// A latency, marked if it is an estimate, emphasized by the saturation of its requests.
     Latency,
     Saturation,
+    /// A util, marked if it cannot be right.
     Util,
     Verdict,
 }
 
-/// A kind of requests.
-struct Kind {
-    of: fn(&DeviceActivity) -> &Completed,
-    saturation: OfDevice,
-    /// The columns of the kernel that count these requests.
-    counted: Columns,
-}
-
-static READS: Kind = Kind {
-    of: |a| &a.judged.interval.reads,
-    saturation: |a| a.judged.saturation(IoDirection::Reads),
-    counted: Columns::Partition,
-};
-static WRITES: Kind = Kind {
-    of: |a| &a.judged.interval.writes,
-    saturation: |a| a.judged.saturation(IoDirection::Writes),
-    counted: Columns::Partition,
-};
-static DISCARDS: Kind = Kind {
-    of: |a| &a.judged.interval.discards,
-    saturation: |_| None,
-    counted: Columns::Discards,
-};
-static FLUSHES: Kind = Kind {
-    of: |a| &a.judged.interval.flushes,
-    saturation: |a| a.judged.saturation(IoDirection::Flushes),
-    counted: Columns::Flushes,
-};
-
-/// A quantity of a kind of requests: the width of its columns, its value and its text.
-type Measure = (usize, fn(&Completed) -> Option<f64>, CellText);
-
-const RATE: Measure = (6, Completed::per_s, Number(number_figure));
-const THROUGHPUT: Measure = (6, Completed::kib_per_s, Number(mib_figure));
-const LATENCY: Measure = (8, Completed::await_ms, Latency);
-const MEAN_SIZE: Measure = (5, Completed::size_kib, Number(size_figure));
-const MERGED: Measure = (5, Completed::merge_pct, Number(percent_figure));
-const MEAN_QUEUE: Measure = (5, Completed::queue, Number(queue_figure));
-
-const fn requests(title: &'static str, rank: u8, kind: &'static Kind, of: Measure) -> Column {
-    let (width, value, text) = of;
-    Column {
-        title,
-        meaning: "",
-        width,
-        rank,
-        needs: kind.counted,
-        value: Value::Requests(kind, value),
-        text,
-    }
-}
-
-const fn device(title: &'static str, rank: u8, value: OfDevice, text: CellText) -> Column {
-    let width = if matches!(text, CellText::Verdict) {
-        VERDICT_WIDTH
-    } else {
-        6
-    };
-    let needs = Columns::Partition;
-    Column {
-        title,
-        meaning: "",
-        width,
-        rank,
-        needs,
-        value: Value::Device(value),
-        text,
-    }
-}
-
 use CellText::{Latency, Number, Saturation, Util};
 
+const fn column(quantity: &'static Quantity, width: usize, rank: u8, text: CellText) -> Column {
+    Column {
+        title: quantity.title,
+        quantity,
+        note: "",
+        width,
+        rank,
+        text,
+    }
+}
+
+/// A key that is not a column.
+const fn key(quantity: &'static Quantity) -> Column {
+    column(quantity, 0, 0, Number)
+}
+
+/// The place of the verdict among all of them: the more severe, the higher.
+const VERDICT: Quantity = Quantity {
+    name: "verdict",
+    title: "verdict",
+    meaning: "the state of the device, with the time since its incident began (> if that may have been earlier), or the device that suffers from the incident; see 'blkstat help verdicts'",
+    unit: Unit::Count,
+    requests: Requests::All,
+    value: |_, of| Some(f64::from(of.verdict()? as u8)),
+};
+
 /// The columns from left to right.
-pub(super) static COLUMNS: [Column; 27] = [
-    requests("r/s", 93, &READS, RATE).meaning("reads completed per second"),
-    requests("rMB/s", 91, &READS, THROUGHPUT)
-        .meaning("MiB read per second (1024 * 1024 bytes, as in iostat)"),
-    requests("r_await", 99, &READS, LATENCY).meaning("mean latency of the reads completed"),
-    requests("r_sz", 50, &READS, MEAN_SIZE).meaning("mean size of a read"),
-    requests("w/s", 93, &WRITES, RATE).meaning("writes completed per second"),
-    requests("wMB/s", 91, &WRITES, THROUGHPUT).meaning("MiB written per second"),
-    requests("w_await", 96, &WRITES, LATENCY).meaning("mean latency of the writes completed"),
-    requests("w_sz", 50, &WRITES, MEAN_SIZE).meaning("mean size of a write"),
-    requests("d/s", 30, &DISCARDS, RATE).meaning("discards completed per second"),
-    requests("dMB/s", 20, &DISCARDS, THROUGHPUT).meaning("MiB discarded per second"),
-    requests("d_await", 28, &DISCARDS, LATENCY).meaning("mean latency of the discards completed"),
-    requests("d_sz", 10, &DISCARDS, MEAN_SIZE).meaning("mean size of a discard"),
-    requests("f/s", 35, &FLUSHES, RATE).meaning("flushes completed per second"),
-    requests("f_await", 33, &FLUSHES, (8, Completed::await_ms, Number(time_figure)))
-        .meaning("mean latency of the flushes completed"),
-    requests("rmrg", 40, &READS, MERGED)
-        .meaning("share of the reads that were merged into others before they were issued"),
-    requests("wmrg", 40, &WRITES, MERGED).meaning("share of the writes that were merged into others"),
-    requests("dmrg", 5, &DISCARDS, MERGED).meaning("share of the discards that were merged into others"),
-    requests("r_qu", 90, &READS, MEAN_QUEUE).meaning("mean number of reads in the queue or being served"),
-    requests("w_qu", 90, &WRITES, MEAN_QUEUE).meaning("mean number of writes in the queue or being served"),
-    requests("d_qu", 5, &DISCARDS, MEAN_QUEUE)
-        .meaning("mean number of discards in the queue or being served"),
+pub(super) static COLUMNS: &[Column] = &[
+    column(&READS_PER_S, 6, 93, Number),
+    column(&READ_KIB_PER_S, 6, 91, Number),
+    column(&READ_AWAIT_MS, 8, 99, Latency),
+    column(&READ_SIZE_KIB, 5, 50, Number),
+    column(&WRITES_PER_S, 6, 93, Number),
+    column(&WRITE_KIB_PER_S, 6, 91, Number),
+    column(&WRITE_AWAIT_MS, 8, 96, Latency),
+    column(&WRITE_SIZE_KIB, 5, 50, Number),
+    column(&DISCARDS_PER_S, 6, 30, Number),
+    column(&DISCARD_KIB_PER_S, 6, 20, Number),
+    column(&DISCARD_AWAIT_MS, 8, 28, Latency),
+    column(&DISCARD_SIZE_KIB, 5, 10, Number),
+    column(&FLUSHES_PER_S, 6, 35, Number),
+    column(&FLUSH_AWAIT_MS, 8, 33, Number),
+    column(&READ_MERGE_PCT, 5, 40, Number),
+    column(&WRITE_MERGE_PCT, 5, 40, Number),
+    column(&DISCARD_MERGE_PCT, 5, 5, Number),
+    column(&READ_QUEUE, 5, 90, Number),
+    column(&WRITE_QUEUE, 5, 90, Number),
+    column(&DISCARD_QUEUE, 5, 5, Number),
     // Shown only if the columns above do not fit; a sort key for users of iostat's aqu-sz.
-    device("queue", 98, |a| a.judged.interval.queue(), Number(queue_figure)).meaning(
-        "mean number of requests of all kinds in the queue or being served; shown where r_qu and w_qu do \
-         not fit",
-    ),
-    device("inflt", 82, |a| Some(a.judged.interval.in_flight? as f64), Number(count_figure))
-        .meaning("requests in flight at the end of the interval"),
-    device("util", 97, |a| a.judged.interval.util_pct(), Util).meaning(
-        "share of the time with a request in flight, as the kernel counts it; 100% is not a limit by \
-         itself, as most devices serve several requests at once",
-    ),
-    device("≤util", 70, |a| a.judged.interval.util_upper_bound_pct(), Number(percent_figure)).meaning(
-        "upper bound of the true util: request times in the interval plus requests still in flight, at \
-         most 100%; its sort key is util_ub",
-    ),
-    device("r_sat", 85, |a| a.judged.saturation(IoDirection::Reads), Saturation).meaning(
-        "read saturation: latency as a multiple of the highest latency that the unloaded device may have \
-         for requests of that size; in an interval of several samples, only if it is known for 90% of \
-         the reads",
-    ),
-    device("w_sat", 85, |a| a.judged.saturation(IoDirection::Writes), Saturation)
-        .meaning("write saturation, defined like read saturation"),
-    device("verdict", 100, verdict_severity, CellText::Verdict).meaning(
-        "the state of the device, with the time since its incident began (> if that may have been earlier), or the \
-         device that suffers from the incident; see 'blkstat help verdicts'",
-    ),
+    Column {
+        note: "; shown where r_qu and w_qu do not fit",
+        ..column(&QUEUE, 6, 98, Number)
+    },
+    column(&IN_FLIGHT, 6, 82, Number),
+    column(&UTIL_PCT, 6, 97, Util),
+    Column {
+        note: "; its sort key is util_ub",
+        ..column(&UTIL_UPPER_BOUND_PCT, 6, 70, Number)
+    },
+    column(&READ_SATURATION, 6, 85, Saturation),
+    column(&WRITE_SATURATION, 6, 85, Saturation),
+    column(&VERDICT, VERDICT_WIDTH, 100, CellText::Verdict),
 ];
 
 /// Further keys to sort by.
-static MORE_KEYS: [Column; 5] = [
-    device(
-        "util_ub",
-        0,
-        |a| a.judged.interval.util_upper_bound_pct(),
-        Number(number_figure),
-    ),
-    device(
-        "iops",
-        0,
-        |a| sum(DATA.map(|kind| (kind.of)(a).per_s())),
-        Number(number_figure),
-    ),
-    device(
-        "MB/s",
-        0,
-        |a| {
-            sum([
-                a.judged.interval.reads.kib_per_s(),
-                a.judged.interval.writes.kib_per_s(),
-            ])
-        },
-        Number(mib_figure),
-    ),
-    device(
-        "sat",
-        0,
-        |a| max(COMPARED.map(|kind| (kind.saturation)(a))),
-        Number(multiple_figure),
-    ),
-    device(
-        "await",
-        0,
-        |a| max(DATA.map(|kind| (kind.of)(a).await_ms())),
-        Number(number_figure),
-    ),
+static MORE_KEYS: &[Column] = &[
+    Column {
+        title: "util_ub",
+        ..key(&UTIL_UPPER_BOUND_PCT)
+    },
+    key(&REQUESTS_PER_S),
+    key(&KIB_PER_S),
+    key(&SATURATION),
+    key(&LONGEST_AWAIT_MS),
 ];
 
-/// The kinds of requests that carry data.
-static DATA: [&Kind; 3] = [&READS, &WRITES, &DISCARDS];
-
-/// Those whose latency is compared with that of the unloaded device.
-static COMPARED: [&Kind; 3] = [&READS, &WRITES, &FLUSHES];
-
-fn sum<const N: usize>(parts: [Option<f64>; N]) -> Option<f64> {
-    parts.into_iter().flatten().reduce(|a, b| a + b)
-}
-
-fn max(parts: [Option<f64>; 3]) -> Option<f64> {
-    parts.into_iter().flatten().reduce(f64::max)
-}
-
-/// Returns the place of the verdict among all of them: the more severe, the higher.
-fn verdict_severity(activity: &DeviceActivity) -> Option<f64> {
-    Some(f64::from(activity.judged.assessment().verdict? as u8))
+/// The format of a quantity in this unit.
+pub(super) fn format_of(unit: Unit) -> NumberFormat {
+    match unit {
+        Unit::PerSecond => number_figure,
+        Unit::KibPerSecond => mib_figure,
+        Unit::Milliseconds => time_figure,
+        Unit::Kib => size_figure,
+        Unit::RequestPercent | Unit::TimePercent => percent_figure,
+        Unit::Times => multiple_figure,
+        Unit::Mean => queue_figure,
+        Unit::Count => count_figure,
+    }
 }
 
 impl Column {
-    const fn meaning(self, meaning: &'static str) -> Self {
-        Self { meaning, ..self }
-    }
-
     fn value(&self, activity: &DeviceActivity) -> Option<f64> {
-        match self.value {
-            Value::Requests(kind, value) => value((kind.of)(activity)),
-            Value::Device(value) => value(activity),
-        }
+        self.quantity.value(&activity.judged)
     }
 
     /// Appends a cell, right-aligned in `width`: `-` without a value. The verdict has its time if that makes at most
@@ -264,13 +157,11 @@ impl Column {
                 return push_right(text.as_deref().unwrap_or("-"), width, out);
             }
             (_, None) => return push_right("-", width, out),
-            (Latency, Some(await_ms)) => match self.value {
-                Value::Requests(kind, _) => latency_figure(await_ms, (kind.of)(activity)),
-                Value::Device(_) => time_figure(await_ms),
-            },
-            (Number(format), Some(value)) => format(value),
-            (Saturation, Some(multiple)) => multiple_figure(multiple),
+            (Latency, Some(await_ms)) => {
+                latency_figure(await_ms, &self.quantity.requests.of(&activity.judged))
+            }
             (Util, Some(util)) => percent_figure(util).with_suffix(activity.flag.map(|_| b'?')),
+            (Number | Saturation, Some(value)) => format_of(self.quantity.unit)(value),
         };
         figure.push(out, width);
     }
@@ -286,19 +177,18 @@ impl Column {
         if matches!(text, b"-" | b"0" | b"0%") {
             return Emphasis::Dim;
         }
-        match (self.text, self.value) {
-            (Latency, Value::Requests(kind, _)) => {
-                Emphasis::of_saturation((kind.saturation)(activity), threshold)
+        match self.text {
+            Latency | Saturation => {
+                let saturation = self.quantity.requests.saturation(&activity.judged);
+                Emphasis::of_saturation(saturation, threshold)
             }
-            (Saturation, _) => Emphasis::of_saturation(self.value(activity), threshold),
             // Trouble that costs nobody anything belongs to no incident.
-            (CellText::Verdict, _) if activity.incident.is_none() => Emphasis::Plain,
-            (CellText::Verdict, _) => match activity.judged.assessment().verdict {
+            CellText::Verdict if activity.incident.is_some() => match activity.judged.verdict() {
                 Some(Verdict::Queueing) => Emphasis::Warning,
                 Some(verdict) if verdict.is_trouble() => Emphasis::Alert,
                 _ => Emphasis::Plain,
             },
-            _ => Emphasis::Plain,
+            CellText::Verdict | Number | Util => Emphasis::Plain,
         }
     }
 
@@ -361,7 +251,7 @@ pub(crate) fn incident_time(ongoing: &OngoingIncident) -> String {
 }
 
 fn keys() -> impl Iterator<Item = &'static Column> {
-    COLUMNS.iter().chain(&MORE_KEYS)
+    COLUMNS.iter().chain(MORE_KEYS)
 }
 
 /// Returns the names of the sort keys: the column titles, `util_ub` for `≤util`, and `iops`, `MB/s`, `await`.
@@ -380,11 +270,23 @@ pub fn sort_value(key: &str, device: &DeviceInterval) -> f64 {
 }
 
 /// Returns the columns with their meanings, for the manual.
-pub(in crate::report) fn columns_with_meanings() -> Vec<(&'static str, &'static str)> {
-    COLUMNS
-        .iter()
-        .map(|column| (column.title, column.meaning))
-        .collect()
+pub(in crate::report) fn columns_with_meanings() -> Vec<(String, String)> {
+    let mut meanings = Vec::new();
+    for Column {
+        title,
+        quantity,
+        note,
+        ..
+    } in COLUMNS
+    {
+        let unit = match quantity.unit {
+            Unit::KibPerSecond => ", in MiB (1024 * 1024 bytes, as in iostat)",
+            _ => "",
+        };
+        let meaning = format!("{}{unit}{note}", quantity.meaning);
+        meanings.push(((*title).to_owned(), meaning));
+    }
+    meanings
 }
 
 /// A text with its emphasis.
@@ -421,8 +323,9 @@ mod tests {
     #[test]
     fn every_column_has_its_own_title_and_a_meaning() {
         for (index, column) in COLUMNS.iter().enumerate() {
+            let is_explained = !column.quantity.meaning.is_empty();
             assert!(
-                !column.title.is_empty() && !column.meaning.is_empty() && column.rank > 0,
+                !column.title.is_empty() && is_explained && column.rank > 0,
                 "{index}"
             );
             assert!(

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use unicode_width::UnicodeWidthStr;
 
-use super::columns::{Cell, latency_figure};
+use super::columns::{Cell, format_of, latency_figure};
 use super::{Emphasis, max_name_width};
 use crate::attribution::{Attribution, CgroupUse, DeviceUse, cgroup_name};
 use crate::counters::BlockedTask;
@@ -15,10 +15,12 @@ use crate::intervals::{
     DeviceActivity, DeviceEvent, DeviceState, DeviceSummary, EventKind, IntervalHeader, Peak,
     RunSpan,
 };
-use crate::judge::{Verdict, high_memory_pressure_pct};
-use crate::metrics::CpuPercentages;
+use crate::judge::{Judged, Verdict, high_memory_pressure_pct};
+use crate::metrics::{CpuPercentages, Interval};
+use crate::quantities::device::*;
+use crate::quantities::{Quantity, Unit};
 use crate::report::evidence::{limit_value, sign_of_begin};
-use crate::report::layout::number_format::{duration, number, percent, queue, time};
+use crate::report::layout::number_format::{duration, percent, time};
 use crate::report::layout::sentence_numbers::counted;
 use crate::report::layout::{
     TextTable, ellipsize, fit_columns, push_lines, sentence_numbers, time_of_day,
@@ -228,32 +230,38 @@ fn is_held(activity: &DeviceActivity) -> bool {
         && activity.judged.interval.is_idle()
 }
 
+/// Returns a quantity as a text; empty if it is not known.
+fn quantity_text(quantity: &Quantity, of: &Judged) -> String {
+    let figure = quantity.value(of).map(format_of(quantity.unit));
+    figure.map(|figure| figure.text()).unwrap_or_default()
+}
+
 /// Returns discards, flushes and util as a text.
 fn discards_and_flushes(activity: &DeviceActivity) -> String {
-    let stats = &activity.judged.interval;
+    let Interval {
+        discards, flushes, ..
+    } = &activity.judged.interval;
+    let text = |quantity: Quantity| quantity_text(&quantity, &activity.judged);
     let mut parts = Vec::new();
-    let discards = &stats.discards;
     if discards.ios > 0 {
-        let rate = discards.per_s().map(number).unwrap_or_default();
-        let data = discards
-            .kib_per_s()
-            .map(|kib| number(kib / 1024.0))
-            .unwrap_or_default();
         let latency = discards
             .await_ms()
             .map(|await_ms| latency_figure(await_ms, discards).text());
-        let latency = latency.unwrap_or_default();
-        parts.push(format!("discards {rate}/s {data}MB/s {latency}"));
+        parts.push(format!(
+            "discards {}/s {}MB/s {}",
+            text(DISCARDS_PER_S),
+            text(DISCARD_KIB_PER_S),
+            latency.unwrap_or_default()
+        ));
     }
-    if let Some(rate) = stats.flushes.per_s().filter(|_| stats.flushes.ios > 0) {
-        let latency = stats.flushes.await_ms().map(time).unwrap_or_default();
-        parts.push(format!("flushes {}/s {latency}", number(rate)));
+    if flushes.ios > 0 {
+        let (rate, latency) = (text(FLUSHES_PER_S), text(FLUSH_AWAIT_MS));
+        parts.push(format!("flushes {rate}/s {latency}"));
     }
-    parts.extend(
-        stats
-            .util_pct()
-            .map(|util| format!("util {}", percent(util))),
-    );
+    let util = text(UTIL_PCT);
+    if !util.is_empty() {
+        parts.push(format!("util {util}"));
+    }
     parts.join(", ")
 }
 
@@ -387,30 +395,28 @@ fn device_rows(
             .map(|at| at.to_zoned(zone.clone()).strftime(time_format).to_string());
         at.unwrap_or_default()
     };
-    let mib = |kib: f64| number(kib / 1024.0);
+    let peaks = [
+        (READS_PER_S, &summary.reads.per_s),
+        (READ_KIB_PER_S, &summary.reads.kib_per_s),
+        (READ_AWAIT_MS, &summary.reads.await_ms),
+        (WRITES_PER_S, &summary.writes.per_s),
+        (WRITE_KIB_PER_S, &summary.writes.kib_per_s),
+        (WRITE_AWAIT_MS, &summary.writes.await_ms),
+        (QUEUE, &summary.peak_queue),
+    ];
     let mut rows = Vec::new();
-    let mut row =
-        |title: &str, mean: Option<f64>, kind: &str, peak: &Peak, text: &dyn Fn(f64) -> String| {
-            if peak.value > 0.0 {
-                rows.push([
-                    title.to_owned(),
-                    mean.map(text).unwrap_or_default(),
-                    kind.to_owned(),
-                    text(peak.value),
-                    when(peak),
-                ]);
-            }
-        };
-    let sum = &summary.sum.interval;
-    for (of, peaks, rate, throughput, latency) in [
-        (&sum.reads, &summary.reads, "r/s", "rMB/s", "r_await"),
-        (&sum.writes, &summary.writes, "w/s", "wMB/s", "w_await"),
-    ] {
-        row(rate, of.per_s(), MAX, &peaks.per_s, &number);
-        row(throughput, of.kib_per_s(), MAX, &peaks.kib_per_s, &mib);
-        row(latency, of.await_ms(), WORST, &peaks.await_ms, &time);
+    for (quantity, peak) in peaks {
+        if peak.value > 0.0 {
+            let is_rate = matches!(quantity.unit, Unit::PerSecond | Unit::KibPerSecond);
+            rows.push([
+                quantity.title.to_owned(),
+                quantity_text(&quantity, &summary.sum),
+                if is_rate { MAX } else { WORST }.to_owned(),
+                format_of(quantity.unit)(peak.value).text(),
+                when(peak),
+            ]);
+        }
     }
-    row("queue", sum.queue(), WORST, &summary.peak_queue, &queue);
     let stall = &summary.peak_stall_s;
     if stall.value > 0.0 {
         let length = if is_short {

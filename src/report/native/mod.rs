@@ -16,6 +16,7 @@ pub(crate) use self::lines::{event_text, header_line, state_message, who_line};
 pub use self::table::TableWriter;
 use crate::counters::Columns;
 use crate::intervals::DeviceInterval;
+use crate::quantities::device::{DISCARD_QUEUE, QUEUE, READ_QUEUE, WRITE_QUEUE};
 use crate::report::layout::{UNLIMITED_WIDTH, ellipsize, fit_columns, text_width};
 use crate::sanitize::sanitize;
 
@@ -141,8 +142,7 @@ const MOUNTS_GAP: usize = 2;
 /// The rank of the mount points among the columns: that of throughput is below.
 const MOUNTS_RANK: u8 = 92;
 /// The columns that `queue` replaces if they do not fit.
-const QUEUES: [&str; 3] = ["r_qu", "w_qu", "d_qu"];
-const QUEUE: &str = "queue";
+const QUEUES: [&str; 3] = [READ_QUEUE.title, WRITE_QUEUE.title, DISCARD_QUEUE.title];
 
 /// The columns shown, and their widths.
 struct ColumnChoice {
@@ -192,7 +192,8 @@ impl ColumnChoice {
             }
         };
         let counted = counted_columns(lines);
-        let is_counted = |column: &Column| options.all_columns || column.needs <= counted;
+        let is_counted =
+            |column: &Column| options.all_columns || column.quantity.needs() <= counted;
         let fit = |is_candidate: &dyn Fn(&str) -> bool| {
             let candidates: Vec<&Column> = COLUMNS
                 .iter()
@@ -218,7 +219,7 @@ impl ColumnChoice {
             (fitted.iter().filter_map(column).collect::<Vec<_>>(), hidden)
         };
         let (mut shown, mut hidden): (_, Vec<&str>) =
-            fit(&|title| title != QUEUE || options.all_columns);
+            fit(&|title| title != QUEUE.title || options.all_columns);
         if hidden.iter().any(|title| QUEUES[..2].contains(title)) {
             (shown, hidden) = fit(&|title| !QUEUES.contains(&title));
         }

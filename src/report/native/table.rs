@@ -13,6 +13,8 @@ use crate::attribution::Attribution;
 use crate::intervals::{DeviceActivity, DeviceInterval, DeviceSummary, IntervalRows, RunSpan};
 use crate::judge::{IoDirection, Verdict};
 use crate::metrics::Completed;
+use crate::quantities::Quantity;
+use crate::quantities::device::{DISCARDS_PER_S, FLUSH_AWAIT_MS, FLUSHES_PER_S};
 use crate::report::evidence::{
     hidden_io_wait_text, incident_parts, present_harm, timed_evidence_sentences,
 };
@@ -247,7 +249,9 @@ impl TableWriter {
             &ongoing.incident,
             &present_harm(&ongoing.incident, line.stats()),
         );
-        if ongoing.incident.requests == Some(IoDirection::Flushes) && !self.is_shown("f_await") {
+        if ongoing.incident.requests == Some(IoDirection::Flushes)
+            && !self.is_shown(&FLUSH_AWAIT_MS)
+        {
             self.push_paragraph(&parts.join("; "), "  ", Emphasis::Warning, out);
             return;
         }
@@ -306,21 +310,22 @@ impl TableWriter {
         }
     }
 
-    fn is_shown(&self, title: &str) -> bool {
+    fn is_shown(&self, quantity: &Quantity) -> bool {
         self.columns
             .shown
             .iter()
-            .any(|column| column.title == title)
+            .any(|column| column.title == quantity.title)
     }
 
     /// Returns whether a device only had discards or flushes, and their columns are hidden.
     fn is_activity_hidden(&self, activity: &DeviceActivity) -> bool {
         let stats = &activity.judged.interval;
         let has_none = |of: &Completed| of.count() == Some(0);
-        let is_hidden = |of: &Completed, title| of.ios > 0 && !self.is_shown(title);
+        let is_hidden = |of: &Completed, rate| of.ios > 0 && !self.is_shown(rate);
         has_none(&stats.reads)
             && has_none(&stats.writes)
-            && (is_hidden(&stats.discards, "d/s") || is_hidden(&stats.flushes, "f/s"))
+            && (is_hidden(&stats.discards, &DISCARDS_PER_S)
+                || is_hidden(&stats.flushes, &FLUSHES_PER_S))
     }
 
     /// Appends a message instead of the cells: padded to their width if something follows.

@@ -13,7 +13,9 @@ use unicode_width::UnicodeWidthStr;
 use super::{TextLine, put, put_line, put_right};
 use crate::intervals::series::Extent;
 use crate::intervals::{DeviceInterval, IntervalRows};
-use crate::judge::{BaselineSource, IoDirection, Verdict};
+use crate::judge::{BaselineSource, Verdict};
+use crate::quantities::Quantity;
+use crate::quantities::device::*;
 use crate::report::evidence::{
     hidden_io_wait_text, incident_parts, present_harm, sign_of_begin, timed_evidence_sentences,
 };
@@ -449,26 +451,23 @@ fn push_table_lines(shown: &Shown<'_>, time_zone: &TimeZone, lines: &mut Vec<Tex
     );
 }
 
-const LATENCIES: [Line; 3] = [
-    ("read_await_ms", &READS, "reads"),
-    ("write_await_ms", &WRITES, "writes"),
-    ("flush_await_ms", &THIRD, "flushes"),
+static LATENCIES: &[Line] = &[
+    (&READ_AWAIT_MS, &READS, "reads"),
+    (&WRITE_AWAIT_MS, &WRITES, "writes"),
+    (&FLUSH_AWAIT_MS, &THIRD, "flushes"),
 ];
-const QUEUES: [Line; 2] = [
-    ("queue", &READS, "queue"),
-    ("in_flight", &THIRD, "in flight"),
+static QUEUES: &[Line] = &[(&QUEUE, &READS, "queue"), (&IN_FLIGHT, &THIRD, "in flight")];
+static RATES: &[Line] = &[
+    (&READS_PER_S, &READS, "reads"),
+    (&WRITES_PER_S, &WRITES, "writes"),
 ];
-const RATES: [Line; 2] = [
-    ("reads_per_s", &READS, "reads"),
-    ("writes_per_s", &WRITES, "writes"),
+static THROUGHPUT: &[Line] = &[
+    (&READ_KIB_PER_S, &READS, "reads"),
+    (&WRITE_KIB_PER_S, &WRITES, "writes"),
 ];
-const THROUGHPUT: [Line; 2] = [
-    ("read_kib_per_s", &READS, "reads"),
-    ("write_kib_per_s", &WRITES, "writes"),
-];
-const UTIL: [Line; 2] = [
-    ("util_pct", &READS, "util"),
-    ("doubtful_util_pct", &THIRD, "? cannot be true"),
+static UTIL: &[Line] = &[
+    (&PLAUSIBLE_UTIL_PCT, &READS, "util"),
+    (&DOUBTFUL_UTIL_PCT, &THIRD, "? cannot be true"),
 ];
 
 /// Returns an axis that begins at zero.
@@ -492,8 +491,8 @@ const MIN_DISTANCE: f64 = 12.0;
 /// The width of the labels at the left of a chart.
 const GUTTER: u16 = 8;
 
-/// A line: the name of its quantity, how it is drawn, and its name in the legend.
-type Line = (&'static str, &'static Stroke, &'static str);
+/// A line: its quantity, how it is drawn, and its name in the legend.
+type Line = (&'static Quantity, &'static Stroke, &'static str);
 
 struct Chart {
     title: &'static str,
@@ -740,15 +739,15 @@ impl App {
         match at {
             0 => Chart {
                 reference: self.reference_latency(device),
-                ..chart("latency", &LATENCIES, Scale::log, time)
+                ..chart("latency", LATENCIES, Scale::log, time)
             },
-            1 => chart("queue", &QUEUES, from_zero, number),
-            2 => chart("requests/s", &RATES, from_zero, number),
+            1 => chart("queue", QUEUES, from_zero, number),
+            2 => chart("requests/s", RATES, from_zero, number),
             3 => Chart {
                 factor,
-                ..chart(throughput, &THROUGHPUT, from_zero, number)
+                ..chart(throughput, THROUGHPUT, from_zero, number)
             },
-            _ => chart("util", &UTIL, |_, max| Scale::percent(max), percent),
+            _ => chart("util", UTIL, |_, max| Scale::percent(max), percent),
         }
     }
 
@@ -763,22 +762,13 @@ impl App {
         let mut found = before.filter_map(|frame| {
             let activity = frame.device(device)?.activity()?;
             let assessment = activity.judged.assessment();
-            let of = |await_ms: Option<f64>, saturation: Option<f64>| {
-                await_ms
-                    .zip(saturation)
-                    .map(|(await_ms, times)| await_ms / times)
-                    .filter(|ms| ms.is_finite())
-            };
-            let ms = of(
-                activity.judged.interval.reads.await_ms(),
-                activity.judged.saturation(IoDirection::Reads),
-            )
-            .or_else(|| {
-                of(
-                    activity.judged.interval.writes.await_ms(),
-                    activity.judged.saturation(IoDirection::Writes),
-                )
-            })?;
+            let judged = &activity.judged;
+            let mut unloaded = [READ_AWAIT_MS, WRITE_AWAIT_MS]
+                .into_iter()
+                .filter_map(|latency| {
+                    Some(latency.value(judged)? / latency.requests.saturation(judged)?)
+                });
+            let ms = unloaded.find(|ms| ms.is_finite())?;
             let name = match assessment.baseline_source {
                 Some(BaselineSource::SinceBoot) => "mean since boot",
                 _ => "unloaded",
@@ -881,6 +871,15 @@ impl App {
 #[cfg(test)]
 mod charts_tests {
     use super::*;
+
+    #[test]
+    fn what_is_drawn_is_kept() {
+        let charts = [LATENCIES, QUEUES, RATES, THROUGHPUT, UTIL];
+        for (quantity, ..) in charts.iter().copied().flatten() {
+            let is_kept = CHARTED.iter().any(|kept| kept.name == quantity.name);
+            assert!(is_kept, "{}", quantity.name);
+        }
+    }
 
     #[test]
     fn dots_are_where_the_values_are() {

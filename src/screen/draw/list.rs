@@ -8,6 +8,7 @@ use unicode_width::UnicodeWidthStr;
 use super::{put, put_right};
 use crate::intervals::DeviceActivity;
 use crate::judge::Verdict;
+use crate::quantities::device::{KIB_PER_S, READ_AWAIT_MS, WRITE_AWAIT_MS};
 use crate::report::evidence::verdict_mark;
 use crate::report::layout::number_format::{duration, number};
 use crate::report::layout::sparkline::BLOCKS;
@@ -340,13 +341,8 @@ impl App {
         let (unit, per_kib) = self.throughput_unit();
         match title {
             "MB/s" if unit != title => {
-                let kib = stats
-                    .reads
-                    .kib_per_s()
-                    .into_iter()
-                    .chain(stats.writes.kib_per_s());
-                let kib = kib.reduce(|a, b| a + b);
-                kib.map_or(("-".to_owned(), Emphasis::Dim), |kib| {
+                let kib_per_s = KIB_PER_S.value(&activity.judged);
+                kib_per_s.map_or(("-".to_owned(), Emphasis::Dim), |kib| {
                     (number(kib * per_kib), Emphasis::Plain)
                 })
             }
@@ -445,7 +441,7 @@ fn span_text(seconds: f64) -> String {
 
 /// Returns the bar of the longest mean latency of a direction; a blank without any.
 fn bar(point: &Point) -> char {
-    let both = ["read_await_ms", "write_await_ms"].map(|name| point.extent(name).max());
+    let both = [READ_AWAIT_MS, WRITE_AWAIT_MS].map(|latency| point.extent(&latency).max());
     let Some(latency) = both.into_iter().flatten().reduce(f64::max) else {
         return ' ';
     };
