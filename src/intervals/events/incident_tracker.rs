@@ -54,8 +54,8 @@ pub struct IncidentSummary {
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceInTrouble {
     pub names: Arc<DeviceNames>,
-    /// The most severe verdict on it, and the seconds with that; `None` if it is not shown by itself.
-    pub verdict: Option<(Verdict, f64)>,
+    /// The most severe verdict on it; `None` if it is not shown by itself.
+    pub verdict: Option<Verdict>,
 }
 
 impl IncidentSummary {
@@ -66,6 +66,12 @@ impl IncidentSummary {
     /// Returns whether a device is part of it.
     pub fn has(&self, device: &str) -> bool {
         self.devices.iter().any(|one| one.names.device == device)
+    }
+
+    /// The most severe verdict on a device of it; `None` if the device is not part of it, or not shown.
+    pub fn verdict_on(&self, device: &str) -> Option<Verdict> {
+        let own = self.devices.iter().find(|one| one.names.device == device);
+        own.and_then(|one| one.verdict)
     }
 
     /// Compares two incidents for a list with the worst first.
@@ -386,22 +392,19 @@ impl Tracked {
             let of_device = own
                 .iter()
                 .filter(|event| event.names.device == names.device);
-            let worst = of_device.clone().map(|event| event.verdict).max();
-            let seconds = of_device
-                .filter(|event| Some(event.verdict) == worst)
-                .map(|event| event.verdict_s)
-                .sum();
-            in_trouble.push(DeviceInTrouble {
-                names,
-                verdict: worst.map(|worst| (worst, seconds)),
-            });
+            let verdict = of_device.map(|event| event.verdict).max();
+            in_trouble.push(DeviceInTrouble { names, verdict });
         }
         // Where the victim is not shown, the first device below it is.
-        let (verdict, verdict_s) = in_trouble.iter().find_map(|one| one.verdict)?;
+        let shown = in_trouble.iter().find(|one| one.verdict.is_some())?;
+        let verdict = shown.verdict?;
+        let of_verdict = own
+            .iter()
+            .filter(|event| event.names.device == shown.names.device && event.verdict == verdict);
         let of_victim = own.iter().filter(|event| event.names.device == victim);
         Some(IncidentSummary {
             verdict,
-            verdict_s,
+            verdict_s: of_verdict.map(|event| event.verdict_s).sum(),
             end: latest.end,
             is_ongoing: own.iter().any(|event| event.is_ongoing),
             harm,

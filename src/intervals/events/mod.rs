@@ -18,4 +18,4 @@ pub use event::{Course, Event};
 pub use incident_tracker::{Harm, IncidentSummary};
 pub(super) use judged_device::JudgedDevice;
 pub(super) use tracker::EventTracker;
-pub use tracker::{Departure, Events};
+pub use tracker::{Departure, Events, IncidentTotal};

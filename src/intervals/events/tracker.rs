@@ -47,19 +47,35 @@ pub struct Events {
     pub incidents: Vec<IncidentSummary>,
 }
 
+/// What the incidents of a device amount to. It stands beside the word for the whole run, which may be milder.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct IncidentTotal {
+    pub count: u64,
+    /// The most severe word for the device in any of them.
+    pub worst: Verdict,
+    /// The length of all of them within the run, in seconds.
+    pub seconds: f64,
+}
+
 impl Events {
-    /// The incidents of a device, with the most severe verdict on it and the seconds with that.
-    pub fn incidents_of(
-        &self,
-        device: &str,
-    ) -> impl Iterator<Item = (&IncidentSummary, Option<(Verdict, f64)>)> {
-        self.incidents.iter().filter_map(move |incident| {
-            let own = incident
-                .devices
-                .iter()
-                .find(|one| one.names.device == device)?;
-            Some((incident, own.verdict))
-        })
+    /// What the incidents of a device amount to; `None` without any.
+    pub fn incident_total(&self, device: &str) -> Option<IncidentTotal> {
+        let mut total: Option<IncidentTotal> = None;
+        for incident in &self.incidents {
+            let Some(worst) = incident.verdict_on(device) else {
+                continue;
+            };
+            let seconds = incident.end.run_s - incident.incident.begin.run_s.max(0.0);
+            let total = total.get_or_insert(IncidentTotal {
+                count: 0,
+                worst,
+                seconds: 0.0,
+            });
+            total.count += 1;
+            total.worst = total.worst.max(worst);
+            total.seconds += seconds;
+        }
+        total
     }
 }
 

@@ -14,7 +14,7 @@ use jiff::tz::TimeZone;
 pub use self::json::{fio_job, json};
 pub(super) use self::text::verdict_sentence;
 pub use self::text::{Comparison, compare_json, compare_text, text};
-use crate::intervals::{Events, IncidentSummary, LatencySeries, Moment, RunClock};
+use crate::intervals::{Events, IncidentSummary, IncidentTotal, LatencySeries, Moment, RunClock};
 use crate::judge::{
     CapacityReport, DeviceReport, DirectionReport, HostReport, IoDirection, LOW_AVAILABLE_CPU_PCT,
     LOW_IO_PRESSURE_PCT, LayerLink, MAX_RATE_TOLERANCE, MIN_NOTICED_PCT, OtherCause, PlateauInRun,
@@ -404,16 +404,15 @@ pub(in crate::report) fn devices_worst_first(report: &AnalysisReport) -> Vec<&De
     keyed.into_iter().map(|(_, device)| device).collect()
 }
 
-/// The worst verdict on a device in its incidents, if it is worse than the verdict on the whole run.
-pub(in crate::report) fn worse_verdict(
-    report: &AnalysisReport,
-    device: &DeviceReport,
-) -> Option<Verdict> {
-    let verdicts = report
-        .events
-        .incidents_of(&device.device)
-        .filter_map(|(_, verdict)| Some(verdict?.0));
-    verdicts.max().filter(|worst| Some(*worst) > device.verdict)
+/// The worst word of a device's incidents: `capped`; `worst stalled` if there are several.
+pub(in crate::report) fn worst_incident_text(total: IncidentTotal) -> String {
+    let several = if total.count > 1 { "worst " } else { "" };
+    format!("{several}{}", total.worst.name())
+}
+
+/// A device's incidents in a few words, which stand beside its verdict: `2, worst stalled`.
+fn incidents_text(total: IncidentTotal) -> String {
+    format!("{}, {}", total.count, worst_incident_text(total))
 }
 
 /// The most departures that are listed without `--details`.

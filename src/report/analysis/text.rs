@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use super::json::Object;
 use super::{
     AnalysisReport, Times, capacity_sentences, cause_sentences, departure_sentences,
-    devices_worst_first, host_sentences, incident_line, incidents_worst_first, link_text,
-    not_the_disk_sentences, push_incidents, worse_verdict,
+    devices_worst_first, host_sentences, incident_line, incidents_text, incidents_worst_first,
+    link_text, not_the_disk_sentences, push_incidents, worst_incident_text,
 };
-use crate::intervals::{IncidentSummary, LatencySeries};
+use crate::intervals::{IncidentTotal, LatencySeries};
 use crate::judge::{
     BlockMeans, ConcurrencyLevel, DeviceReport, Difference, DirectionReport, Distribution,
     Excluded, IoDirection, Layer, Outcome, Pattern, Quantity, Verdict, WaitLocation, compare,
@@ -368,61 +368,39 @@ const LATENCY_SCALE_MS: std::ops::Range<f64> = 0.1..10.0;
 
 struct Row<'a> {
     report: &'a DeviceReport,
-    /// The worst verdict in an incident, if it is worse than the verdict on the whole run.
-    worse: Option<Verdict>,
-    /// The seconds of its incidents.
-    trouble_s: f64,
+    incidents: Option<IncidentTotal>,
 }
 
-/// The verdict on a device over the whole run as a sentence, after that of its incidents if it is worse: `sda was
-/// saturated for 40 s; over the whole time, sda is far from saturated: ...`
+/// The verdict on a device over the whole run as a sentence, with its incidents beside it: `sda is ok: reads take 0.5 ms or
+/// less 95% of the time, at worst 60 ms. 1 incident: saturated, 30 s.`
 pub(in crate::report) fn verdict_sentence(
     report: &AnalysisReport,
     device: &DeviceReport,
 ) -> String {
     let explanation = explanation_text(device);
-    let worse = worse_verdict(report, device).filter(|_| device.verdict.is_some());
-    let Some(worse) = worse else {
+    let Some(total) = report.events.incident_total(&device.device) else {
         return format!("{explanation}.");
     };
-    let of_incident = |(incident, verdict): (&IncidentSummary, Option<(Verdict, f64)>)| {
-        let (_, verdict_s) = verdict.filter(|(verdict, _)| *verdict == worse)?;
-        Some(verdict_s.min(length_s(incident)))
-    };
-    let worst_s = duration(
-        report
-            .events
-            .incidents_of(&device.device)
-            .filter_map(of_incident)
-            .sum(),
-    );
     format!(
-        "{} was {} for {worst_s}; over the whole time, {explanation}.",
-        device.device,
-        worse.name()
+        "{explanation}. {}: {}, {}.",
+        counted(total.count, "incident"),
+        worst_incident_text(total),
+        duration(total.seconds)
     )
-}
-
-/// The seconds of an incident within the run.
-fn length_s(incident: &IncidentSummary) -> f64 {
-    incident.end.run_s - incident.incident.begin.run_s.max(0.0)
 }
 
 /// Returns the devices of the table, the worst first: those with a verdict other than `ok` and `idle`, without one, or
 /// with trouble at some time. Many devices with little I/O and without a verdict are left out.
 fn rows<'a>(report: &'a AnalysisReport) -> Vec<Row<'a>> {
-    let row = |device: &'a DeviceReport| {
-        let own = report.events.incidents_of(&device.device);
-        Row {
-            report: device,
-            worse: worse_verdict(report, device),
-            trouble_s: own.map(|(incident, _)| length_s(incident)).sum(),
-        }
+    let row = |device: &'a DeviceReport| Row {
+        report: device,
+        incidents: report.events.incident_total(&device.device),
     };
     let is_fine =
         |device: &DeviceReport| matches!(device.verdict, Some(Verdict::Ok | Verdict::Idle));
-    let is_listed =
-        |row: &Row<'_>| row.report.intervals > 0 && (!is_fine(row.report) || row.trouble_s > 0.0);
+    let is_listed = |row: &Row<'_>| {
+        row.report.intervals > 0 && (!is_fine(row.report) || row.incidents.is_some())
+    };
     let mut rows: Vec<Row<'a>> = devices_worst_first(report)
         .into_iter()
         .map(row)
@@ -436,7 +414,7 @@ fn rows<'a>(report: &'a AnalysisReport) -> Vec<Row<'a>> {
 
 impl Row<'_> {
     fn is_unknown(&self) -> bool {
-        self.report.verdict.is_none() && self.trouble_s <= 0.0
+        self.report.verdict.is_none() && self.incidents.is_none()
     }
 
     fn has_little_io(&self) -> bool {
@@ -484,10 +462,21 @@ fn push_overview(report: &AnalysisReport, rows: &[Row<'_>], times: &Times<'_>, o
 }
 
 /// The columns, and the ranks by which they are dropped if the width is too small for all.
-const COLUMNS: [&str; 10] = [
-    "device", "verdict", "trouble", "r/s", "w/s", "MB/s", "await", "max", "queue", "util",
+const COLUMNS: [&str; 11] = [
+    "device",
+    "verdict",
+    "incidents",
+    "trouble",
+    "r/s",
+    "w/s",
+    "MB/s",
+    "await",
+    "max",
+    "queue",
+    "util",
 ];
-const RANKS: [Option<u8>; 10] = [
+const RANKS: [Option<u8>; 11] = [
+    None,
     None,
     None,
     Some(7),
@@ -503,7 +492,7 @@ const RANKS: [Option<u8>; 10] = [
 fn push_table(report: &AnalysisReport, rows: &[Row<'_>], out: &mut Text<'_>) {
     let mut table = TextTable::new(
         &COLUMNS,
-        "llr",
+        "lllr",
         rows.iter().map(|row| row_cells(report, row)),
     );
     let width = out.width;
@@ -573,22 +562,15 @@ fn row_cells(report: &AnalysisReport, row: &Row<'_>) -> Vec<String> {
         .chars()
         .take(MAX_NAME)
         .collect();
-    // A device that is ok for most of the time is listed because of its worst incident.
-    let verdict = match (row.report.verdict, row.worse) {
-        (Some(own), Some(worst)) => format!("{}, {}", own.name(), worst.name()),
-        (Some(verdict), None) | (None, Some(verdict)) => verdict.name().to_owned(),
-        (None, None) => "no verdict".to_owned(),
-    };
-    let trouble = if row.trouble_s > 0.0 {
-        duration(row.trouble_s)
-    } else {
-        "-".to_owned()
-    };
     let cell = |value: Option<f64>, format: fn(f64) -> String| value.map_or("-".to_owned(), format);
     vec![
         name,
-        verdict,
-        trouble,
+        row.report
+            .verdict
+            .map_or("no verdict", Verdict::name)
+            .to_owned(),
+        row.incidents.map_or("-".to_owned(), incidents_text),
+        cell(row.incidents.map(|total| total.seconds), duration),
         cell(read.iops.mean, cells::number),
         cell(write.iops.mean, cells::number),
         cell(all.mib_per_s.mean, cells::number),
@@ -730,7 +712,11 @@ pub fn compare_text(comparison: &Comparison<'_>, width: usize, out: &mut Vec<u8>
     }
     let pairs = comparison.busy();
     for (old, new) in &pairs {
-        push_compared(old, new, out);
+        let incidents = [
+            before.1.events.incident_total(&old.device),
+            after.1.events.incident_total(&new.device),
+        ];
+        push_compared(old, new, incidents, out);
     }
     if pairs.is_empty() {
         let text = "No device was active in both captures; --pair BEFORE=AFTER compares devices of different names.";
@@ -752,7 +738,12 @@ pub fn compare_text(comparison: &Comparison<'_>, width: usize, out: &mut Vec<u8>
     }
 }
 
-fn push_compared(old: &DeviceReport, new: &DeviceReport, out: &mut Text<'_>) {
+fn push_compared(
+    old: &DeviceReport,
+    new: &DeviceReport,
+    incidents: [Option<IncidentTotal>; 2],
+    out: &mut Text<'_>,
+) {
     let verdict = |report: &DeviceReport| report.verdict.map_or("no verdict", Verdict::name);
     let verdicts = match (verdict(old), verdict(new)) {
         (one, other) if one == other => format!("{one} in both"),
@@ -762,7 +753,12 @@ fn push_compared(old: &DeviceReport, new: &DeviceReport, out: &mut Text<'_>) {
         true => old.device.clone(),
         false => format!("{} -> {}", old.device, new.device),
     };
-    out.heading(&format!("{name}: {verdicts}"), 0);
+    let mut heading = format!("{name}: {verdicts}");
+    if incidents != [None, None] {
+        let [before, after] = incidents.map(|total| total.map_or("none".into(), incidents_text));
+        heading += &format!("; incidents: {before} -> {after}");
+    }
+    out.heading(&heading, 0);
     let differences = compare(old, new);
     let of = |outcome| {
         differences
@@ -929,10 +925,22 @@ pub fn compare_json(comparison: &Comparison<'_>, out: &mut Vec<u8>) {
     };
     let limits = |report: &DeviceReport| limits_of(report);
     let device = |(old, new): (&DeviceReport, &DeviceReport)| {
+        let before = comparison.before.1.events.incident_total(&old.device);
+        let after = comparison.after.1.events.incident_total(&new.device);
         Object::new()
             .field("device", &old.device)
             .field("verdict_before", old.verdict)
             .field("verdict_after", new.verdict)
+            .field("incidents_before", before.map_or(0, |total| total.count))
+            .field("incidents_after", after.map_or(0, |total| total.count))
+            .field(
+                "worst_incident_verdict_before",
+                before.map(|total| total.worst),
+            )
+            .field(
+                "worst_incident_verdict_after",
+                after.map(|total| total.worst),
+            )
             .field("explanation_before", explanation_text(old))
             .field("explanation_after", explanation_text(new))
             .list("quantities", compare(old, new).iter().map(quantity_json))

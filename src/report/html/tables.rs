@@ -12,7 +12,7 @@ use crate::attribution::cgroup_name;
 use crate::intervals::series::{Extent, Series, TimeSpan, WorstVerdict};
 use crate::intervals::{HOST_QUANTITIES, History, IncidentSummary, UsageHistory};
 use crate::judge::{DeviceReport, Distribution, Verdict};
-use crate::report::analysis::{AnalysisReport, incidents_worst_first, worse_verdict};
+use crate::report::analysis::{AnalysisReport, incidents_worst_first, worst_incident_text};
 use crate::report::evidence::{
     incident_heading, incident_length_text, incident_parts, incident_time_text, sign_of_begin,
     verdict_mark,
@@ -229,7 +229,7 @@ pub(super) fn push_overview(
             continue;
         };
         let link = link(&device.names.label, anchor(&report.device));
-        let tags = tags(report.verdict, worse_verdict(page.analysis, report));
+        let tags = tags(page.analysis, report);
         *out += &format!("<div class=\"name\">{link}</div><div class=\"verdict\">{tags}</div>");
         push_band(device.verdicts.values(), time, out);
     }
@@ -269,20 +269,21 @@ pub(super) fn push_ok_devices(reports: &[&DeviceReport], history: &History, out:
     out.push_str("</tbody></table></div></details>");
 }
 
-/// The verdict on a device, and that of its worst event if it is worse.
-pub(super) fn tags(own: Option<Verdict>, worse: Option<Verdict>) -> String {
-    let tag = |verdict: Option<Verdict>| {
-        format!(
-            "<span class=\"tag {}\">{}</span>",
-            class(verdict),
-            word(verdict)
-        )
+/// The verdict on a device over the whole time, with its incidents beside it.
+pub(super) fn tags(analysis: &AnalysisReport, report: &DeviceReport) -> String {
+    let own = tag(report.verdict, word(report.verdict));
+    let Some(total) = analysis.events.incident_total(&report.device) else {
+        return own;
     };
-    match (own, worse) {
-        (None, Some(_)) => tag(worse),
-        (Some(_), Some(_)) => format!("{} {}", tag(own), tag(worse)),
-        (_, None) => tag(own),
-    }
+    format!(
+        "{own} <small>{}:</small> {}",
+        counted(total.count, "incident"),
+        tag(Some(total.worst), &worst_incident_text(total))
+    )
+}
+
+fn tag(verdict: Option<Verdict>, text: &str) -> String {
+    format!("<span class=\"tag {}\">{text}</span>", class(verdict))
 }
 
 /// Appends the band. Each part shows the word for its verdict if it fits, otherwise its mark.
