@@ -422,6 +422,10 @@ fn the_screen_begins_at_the_worst_incident_of_the_analysis() {
         let Some(worst) = incidents.first() else {
             continue;
         };
+        // Of two that are told in the same words, the page does not say which of the analysis is the worst.
+        if expected.iter().filter(|one| *one == worst).count() > 1 {
+            continue;
+        }
         let index = expected.iter().position(|one| one == worst).unwrap();
         let screen = Session::start(&format!("--from {file}"), (140, 40), &[]);
         screen.wait_for(&format!("incident {} of {}", index + 1, expected.len()));
