@@ -46,8 +46,6 @@ pub struct AnalysisReport {
     /// The latency of devices with I/O over time, by the kernel's name.
     pub latencies: HashMap<String, LatencySeries>,
     pub clock: RunClock,
-    /// The identity of each device that has one, by the kernel's name.
-    pub identities: HashMap<String, String>,
     /// The time zone of printed times.
     pub time_zone: TimeZone,
     /// True if the text has all details of each device.
@@ -607,7 +605,6 @@ mod tests {
             events: Events::default(),
             latencies: HashMap::new(),
             clock: RunClock::default(),
-            identities: HashMap::new(),
             time_zone: TimeZone::UTC,
             has_details: true,
             is_unicode: false,
