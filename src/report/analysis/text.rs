@@ -11,7 +11,7 @@ use super::{
 use crate::intervals::{IncidentTotal, LatencySeries};
 use crate::judge::{
     BlockMeans, ConcurrencyLevel, DeviceReport, Difference, DirectionReport, Distribution,
-    Excluded, IoDirection, Layer, Outcome, Pattern, Quantity, Verdict, WaitLocation, compare,
+    IoDirection, Layer, Outcome, Pattern, Quantity, Verdict, WaitLocation, compare,
 };
 use crate::report::evidence::{explanation_text, plateau_rate};
 use crate::report::json_csv::time_text;
@@ -69,39 +69,26 @@ pub fn text(report: &AnalysisReport, width: usize, out: &mut Vec<u8>) {
 
 /// Appends the reasons why the worst devices have their verdicts, or have none, and where requests wait.
 fn push_explanations(report: &AnalysisReport, rows: &[Row<'_>], out: &mut Text<'_>) {
-    // Devices without a verdict all lack one for the same few reasons, so only the first is explained.
-    let explained = |(index, row): &(usize, &Row<'_>)| *index == 0 || row.report.verdict.is_some();
-    for (_, row) in rows
-        .iter()
-        .take(MAX_EXPLAINED)
-        .enumerate()
-        .filter(explained)
-    {
-        out.heading(&verdict_sentence(report, row.report), 0);
+    let explained = &rows[..rows.len().min(MAX_EXPLAINED)];
+    for (index, row) in explained.iter().enumerate() {
+        // Devices without a verdict all lack one for the same few reasons, so only the first is explained.
+        if index == 0 || row.report.verdict.is_some() {
+            out.heading(&verdict_sentence(report, row.report), 0);
+        }
     }
     // A device that is ok may be what its users wait for.
-    let is_waited_for = |report: &&DeviceReport| report.verdict == Some(Verdict::Ok);
-    for sentence in report
+    let ok = report
         .devices
         .iter()
-        .filter(is_waited_for)
-        .flat_map(cause_sentences)
-        .take(MAX_EXPLAINED)
-    {
+        .filter(|device| device.verdict == Some(Verdict::Ok));
+    for sentence in ok.flat_map(cause_sentences).take(MAX_EXPLAINED) {
         out.heading(&sentence, 0);
     }
-    let is_listed = |device: &str| {
-        rows.iter()
-            .take(MAX_EXPLAINED)
-            .any(|row| row.report.device == device)
-    };
-    let links = report
-        .queue_by_layer
-        .iter()
-        .flat_map(|queues| &queues.links);
-    for link in links.filter(|link| link.waiting != WaitLocation::Nowhere && is_listed(&link.above))
-    {
-        out.push(&format!("{}.", capitalize(&link_text(link))), 0);
+    for link in report.queue_by_layer.iter().flat_map(|one| &one.links) {
+        let is_explained = explained.iter().any(|row| row.report.device == link.above);
+        if is_explained && link.waiting != WaitLocation::Nowhere {
+            out.push(&format!("{}.", capitalize(&link_text(link))), 0);
+        }
     }
 }
 
@@ -141,27 +128,19 @@ fn push_workload(report: &DeviceReport, out: &mut Text<'_>) {
     if !report.read.has_requests() && !report.write.has_requests() {
         return;
     }
-    let intervals = counted(report.intervals, "interval");
-    let busy = if (1..report.intervals).contains(&report.busy_intervals) {
-        format!(", {} of them busy", report.busy_intervals)
-    } else {
-        String::new()
-    };
-    out.heading(
-        &format!(
-            "Workload: {}, {intervals}{busy}",
-            cells::duration(report.seconds)
-        ),
-        2,
+    let mut heading = format!(
+        "Workload: {}, {}",
+        cells::duration(report.seconds),
+        counted(report.intervals, "interval")
     );
+    if (1..report.intervals).contains(&report.busy_intervals) {
+        heading += &format!(", {} of them busy", report.busy_intervals);
+    }
+    out.heading(&heading, 2);
     workload(report, out);
-    let directions = [
-        ("reads", "read", &report.read),
-        ("writes", "write", &report.write),
-    ];
-    let patterns: Vec<String> = directions
-        .iter()
-        .filter_map(|(noun, _, of)| pattern(noun, of))
+    let patterns: Vec<String> = [("reads", &report.read), ("writes", &report.write)]
+        .into_iter()
+        .filter_map(|(noun, of)| pattern(noun, of))
         .collect();
     if !patterns.is_empty() {
         out.push(&format!("{}.", patterns.join("; ")), INDENT);
@@ -184,32 +163,28 @@ fn pattern(noun: &str, of: &DirectionReport) -> Option<String> {
 
 /// The excluded intervals and the reasons, in sentences.
 fn excluded(report: &DeviceReport) -> Vec<String> {
-    let Excluded {
-        resets,
-        gaps,
-        absent,
-        untimed,
-    } = report.excluded;
-    let sentence = |count: u64, noun: &str, rest: &str| {
-        (count > 0).then(|| format!("{}{rest}.", counted(count, noun)))
-    };
-    [
-        sentence(
-            resets,
+    let excluded = &report.excluded;
+    let reasons = [
+        (
+            excluded.resets,
             "reset",
-            " (device replugged): no interval spans a reset",
+            "(device replugged): no interval spans a reset",
         ),
-        sentence(gaps, "gap", " in time: no interval spans a gap"),
-        sentence(absent, "interval", " with the device absent"),
-        sentence(
-            untimed,
+        (excluded.gaps, "gap", "in time: no interval spans a gap"),
+        (excluded.absent, "interval", "with the device absent"),
+        (
+            excluded.untimed,
             "interval",
-            " without request times: the kernel gives none",
+            "without request times: the kernel gives none",
         ),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    ];
+    let mut sentences = Vec::new();
+    for (count, noun, rest) in reasons {
+        if count > 0 {
+            sentences.push(format!("{} {rest}.", counted(count, noun)));
+        }
+    }
+    sentences
 }
 
 /// Appends a table with the first column aligned left and the others right.
@@ -238,32 +213,19 @@ static QUANTITIES: [Measured; 5] = [
 
 /// Appends the distributions of each direction, without rows that have no values and directions that have no requests.
 fn workload(report: &DeviceReport, out: &mut Text<'_>) {
-    let directions = [("r", &report.read), ("w", &report.write)];
-    let rows = directions
-        .into_iter()
-        .filter(|(_, of)| of.has_requests())
-        .flat_map(|(letter, of)| {
-            QUANTITIES
-                .iter()
-                .filter_map(move |(title, distribution, format)| {
-                    let Distribution {
-                        mean,
-                        p50,
-                        p95,
-                        p99,
-                        max,
-                    } = distribution(of);
-                    let cell = |value: &Option<f64>| value.map(format).unwrap_or_default();
-                    mean.or(*max)?;
-                    let title = format!("{letter}{title}");
-                    Some(
-                        [title]
-                            .into_iter()
-                            .chain([mean, p50, p95, p99, max].map(cell))
-                            .collect(),
-                    )
-                })
-        });
+    let mut rows = Vec::new();
+    for (letter, of) in [("r", &report.read), ("w", &report.write)] {
+        for (title, distribution, format) in QUANTITIES {
+            let one = distribution(of);
+            if of.has_requests() && one.mean.or(one.max).is_some() {
+                let mut row = vec![format!("{letter}{title}")];
+                for value in [one.mean, one.p50, one.p95, one.p99, one.max] {
+                    row.push(value.map(format).unwrap_or_default());
+                }
+                rows.push(row);
+            }
+        }
+    }
     push_numbers(&["", "mean", "median", "p95", "p99", "max"], rows, out);
 }
 
@@ -286,22 +248,15 @@ fn levels(levels: &[ConcurrencyLevel], out: &mut Text<'_>) {
 /// Appends the queue at each layer.
 fn layers(layers: &[Layer], out: &mut Text<'_>) {
     let row = |layer: &Layer| {
-        let name = sanitize(&layer.device).into_owned();
-        let numbers = [
-            layer.iops.map(cells::number),
-            layer.await_ms.map(cells::time),
-            layer.queue.map(cells::queue),
-        ];
-        [name]
-            .into_iter()
-            .chain(numbers.map(Option::unwrap_or_default))
-            .collect()
+        vec![
+            sanitize(&layer.device).into_owned(),
+            layer.iops.map(cells::number).unwrap_or_default(),
+            layer.await_ms.map(cells::time).unwrap_or_default(),
+            layer.queue.map(cells::queue).unwrap_or_default(),
+        ]
     };
-    push_numbers(
-        &["layer", "io/s", "await", "queue"],
-        layers.iter().map(row),
-        out,
-    );
+    let header = ["layer", "io/s", "await", "queue"];
+    push_numbers(&header, layers.iter().map(row), out);
 }
 
 /// A text in lines of at most `width` columns if that is 60 or more.
@@ -358,10 +313,6 @@ const MAX_ROWS: usize = 15;
 const MAX_NAME: usize = 28;
 /// The most devices that are named beside the table in each state.
 const MAX_NAMED: usize = 8;
-/// The most devices without a verdict and with little I/O that get rows in the table; more of them are put on one line.
-const MAX_LITTLE_ROWS: usize = 3;
-/// The mean queue up to which a device has little I/O: it works for a twentieth of the time.
-const MAX_LITTLE_QUEUE: f64 = 0.05;
 /// The least range of latencies in milliseconds that sparklines distinguish: all devices have one scale, so that a
 /// latency that is high all the time looks high.
 const LATENCY_SCALE_MS: std::ops::Range<f64> = 0.1..10.0;
@@ -389,43 +340,21 @@ pub(in crate::report) fn verdict_sentence(
     )
 }
 
-/// Returns the devices of the table, the worst first: those with a verdict other than `ok` and `idle`, without one, or
-/// with trouble at some time. Many devices with little I/O and without a verdict are left out.
-fn rows<'a>(report: &'a AnalysisReport) -> Vec<Row<'a>> {
-    let row = |device: &'a DeviceReport| Row {
-        report: device,
-        incidents: report.events.incident_total(&device.device),
-    };
-    let is_fine =
-        |device: &DeviceReport| matches!(device.verdict, Some(Verdict::Ok | Verdict::Idle));
-    let is_listed = |row: &Row<'_>| {
-        row.report.intervals > 0 && (!is_fine(row.report) || row.incidents.is_some())
-    };
-    let mut rows: Vec<Row<'a>> = devices_worst_first(report)
-        .into_iter()
-        .map(row)
-        .filter(is_listed)
-        .collect();
-    if rows.iter().filter(|row| row.has_little_io()).count() > MAX_LITTLE_ROWS {
-        rows.retain(|row| !row.has_little_io());
+/// Returns the devices of the table, the worst first: those with a verdict other than `ok` and `idle`, without one, or with
+/// trouble at some time.
+fn rows(report: &AnalysisReport) -> Vec<Row<'_>> {
+    let mut rows = Vec::new();
+    for device in devices_worst_first(report) {
+        let incidents = report.events.incident_total(&device.device);
+        let is_fine = matches!(device.verdict, Some(Verdict::Ok | Verdict::Idle));
+        if device.intervals > 0 && (!is_fine || incidents.is_some()) {
+            rows.push(Row {
+                report: device,
+                incidents,
+            });
+        }
     }
     rows
-}
-
-impl Row<'_> {
-    fn is_unknown(&self) -> bool {
-        self.report.verdict.is_none() && self.incidents.is_none()
-    }
-
-    fn has_little_io(&self) -> bool {
-        self.is_unknown()
-            && self
-                .report
-                .all
-                .queue
-                .mean
-                .is_some_and(|queue| queue <= MAX_LITTLE_QUEUE)
-    }
 }
 
 /// Appends the span of the run, the table, and the devices that are ok or idle.
@@ -447,16 +376,10 @@ fn push_overview(report: &AnalysisReport, rows: &[Row<'_>], times: &Times<'_>, o
     }
     if rows.len() > listed.len() {
         let more = rows.len() - listed.len();
-        let without = rows[listed.len()..]
-            .iter()
-            .filter(|row| row.is_unknown())
-            .count();
-        let kind = match without {
-            0 => "that are not ok".to_owned(),
-            _ if without == more => "without a verdict".to_owned(),
-            _ => format!("that are not ok, {without} of them without a verdict"),
-        };
-        out.push(&format!("+ {more} more {kind} (--details lists all)"), 0);
+        out.push(
+            &format!("+ {more} more that are not ok (--details lists all)"),
+            0,
+        );
     }
     push_others(report, rows, out);
 }
@@ -606,41 +529,29 @@ fn drawn(
     sparkline(&points, range, report.is_unicode)
 }
 
-/// Appends the devices that are not in the table: those without a verdict on one line, and those that are ok or idle on
-/// another.
+/// Appends the devices that are not in the table on one line.
 fn push_others(report: &AnalysisReport, rows: &[Row<'_>], out: &mut Text<'_>) {
-    let is_other =
-        |device: &&DeviceReport| !rows.iter().any(|row| std::ptr::eq(row.report, *device));
-    let list = |title: &str, is_meant: &dyn Fn(&DeviceReport) -> bool| {
-        let meant = report
-            .devices
-            .iter()
-            .filter(is_other)
-            .filter(|device| is_meant(device));
-        let names: Vec<String> = meant
-            .map(|device| sanitize(&device.device).into_owned())
-            .collect();
-        (!names.is_empty()).then(|| {
-            format!(
-                "{} {title}: {}",
-                names.len(),
-                named(&names, MAX_NAMED, ", ")
-            )
-        })
-    };
-    let has = |device: &DeviceReport, verdict| device.intervals > 0 && device.verdict == verdict;
-    let little = list("without a verdict and with little I/O", &|device| {
-        has(device, None)
-    });
-    let others = [
-        list("ok", &|device| has(device, Some(Verdict::Ok))),
-        list("idle", &|device| has(device, Some(Verdict::Idle))),
-        list("without an interval", &|device| device.intervals == 0),
+    let kinds = [
+        ("ok", Some(Verdict::Ok)),
+        ("idle", Some(Verdict::Idle)),
+        ("without an interval", None),
     ];
-    let others = others.into_iter().flatten().collect::<Vec<_>>().join("; ");
-    for line in little.into_iter().chain([others]) {
-        out.push(&line, 0);
+    let mut parts = Vec::new();
+    for (title, verdict) in kinds {
+        let mut names = Vec::new();
+        for device in &report.devices {
+            let is_listed = rows.iter().any(|row| std::ptr::eq(row.report, device));
+            let own = device.verdict.filter(|_| device.intervals > 0);
+            if !is_listed && own == verdict {
+                names.push(sanitize(&device.device).into_owned());
+            }
+        }
+        if !names.is_empty() {
+            let named = named(&names, MAX_NAMED, ", ");
+            parts.push(format!("{} {title}: {named}", names.len()));
+        }
     }
+    out.push(&parts.join("; "), 0);
 }
 
 /// Two captures, or ranges of time of them: their names and analyses; and the names of devices that differ between them.
@@ -961,7 +872,7 @@ pub fn compare_json(comparison: &Comparison<'_>, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod text_tests {
     use super::*;
-    use crate::judge::Distribution;
+    use crate::judge::{Distribution, Excluded};
     use crate::report::analysis::tests::report_of;
     use crate::topology::{Node, Topology};
 
