@@ -834,7 +834,6 @@ pub fn compare_json(comparison: &Comparison<'_>, out: &mut Vec<u8>) {
                 .field("seconds", capture.clock.end.run_s),
         )
     };
-    let limits = |report: &DeviceReport| limits_of(report);
     let device = |(old, new): (&DeviceReport, &DeviceReport)| {
         let before = comparison.before.1.events.incident_total(&old.device);
         let after = comparison.after.1.events.incident_total(&new.device);
@@ -855,8 +854,8 @@ pub fn compare_json(comparison: &Comparison<'_>, out: &mut Vec<u8>) {
             .field("explanation_before", explanation_text(old))
             .field("explanation_after", explanation_text(new))
             .list("quantities", compare(old, new).iter().map(quantity_json))
-            .field("limits_before", limits(old))
-            .field("limits_after", limits(new))
+            .field("limits_before", limits_of(old))
+            .field("limits_after", limits_of(new))
             .field("device_after", &new.device)
     };
     let [only_before, only_after] = comparison.only_in_one();
