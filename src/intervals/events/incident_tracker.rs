@@ -4,8 +4,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::event::{Event, Figures};
-use super::history::DeviceEvents;
-use super::judged_device::JudgedDevice;
+use super::history::{DeviceEvents, JudgedDevice};
 use crate::attribution::{Attribution, is_in_cgroup};
 use crate::intervals::DeviceNames;
 use crate::intervals::incident::{Cause, Incident, Moment, WaitingTask};
@@ -110,6 +109,7 @@ pub(super) struct Trouble<'a> {
     /// The end of the step.
     pub(super) now: Moment,
     pub(super) attribution: Option<&'a Attribution>,
+    pub(super) topology: &'a Topology,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -130,19 +130,19 @@ impl IncidentTracker {
         }
     }
 
-    /// Adds a step of a device in trouble. Returns its incident.
-    pub(super) fn observe(&mut self, trouble: &Trouble<'_>, topology: &Topology) -> Arc<Incident> {
+    /// Adds a step of a device in trouble. Returns the number of its incident.
+    pub(super) fn observe(&mut self, trouble: &Trouble<'_>) -> u64 {
         let own = trouble.event.incident;
         let at = self
             .open
             .iter()
             .position(|one| Some(one.incident.id) == own)
-            .unwrap_or_else(|| self.join(trouble, topology));
+            .unwrap_or_else(|| self.join(trouble));
         let tracked = &mut self.open[at];
         tracked.note_step(trouble);
-        tracked.note_cause(trouble, topology);
+        tracked.note_cause(trouble);
         tracked.note_usage(trouble);
-        Arc::clone(&tracked.incident)
+        tracked.incident.id
     }
 
     /// Returns an open incident.
@@ -164,8 +164,8 @@ impl IncidentTracker {
 
     /// Returns the index of the open incident of a device whose event has just begun: the one of a device that it is stacked
     /// with, unless the kernel states another cause, or a new one.
-    fn join(&mut self, trouble: &Trouble<'_>, topology: &Topology) -> usize {
-        let names = &trouble.events.names;
+    fn join(&mut self, trouble: &Trouble<'_>) -> usize {
+        let (names, topology) = (&trouble.events.names, trouble.topology);
         let below = all_below(&names.device, topology);
         let is_linked = |one: &Tracked| {
             one.is_linked(names, &below, topology)
@@ -298,7 +298,7 @@ impl Tracked {
     }
 
     /// Keeps the most certain cause.
-    fn note_cause(&mut self, trouble: &Trouble<'_>, topology: &Topology) {
+    fn note_cause(&mut self, trouble: &Trouble<'_>) {
         let names = &trouble.events.names;
         let victim = &self.incident.victim.device;
         let is_victim = names.device == *victim;
@@ -314,7 +314,7 @@ impl Tracked {
         if !is_news && known_rank >= Some(cause.rank()) {
             return;
         }
-        if !is_victim && !all_below(victim, topology).contains(&names.device) {
+        if !is_victim && !all_below(victim, trouble.topology).contains(&names.device) {
             return;
         }
         let incident = Arc::make_mut(&mut self.incident);

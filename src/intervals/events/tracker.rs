@@ -4,9 +4,8 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use super::event::{Event, TOLERANCE_S};
-use super::history::DeviceEvents;
+use super::history::{DeviceEvents, JudgedDevice};
 use super::incident_tracker::{IncidentSummary, IncidentTracker, Trouble};
-use super::judged_device::JudgedDevice;
 use crate::attribution::Attribution;
 use crate::intervals::incident::{Moment, OngoingIncident};
 use crate::intervals::{DeviceInterval, DeviceNames, DeviceState, EventKind, IntervalRows};
@@ -116,20 +115,15 @@ impl EventTracker {
                 self.push(ended);
             }
         }
-        self.close_incidents();
+        // An incident ends with the last of its events.
+        let going_on: HashSet<u64> = (self.devices.values())
+            .filter_map(DeviceEvents::incident)
+            .collect();
+        self.incidents.close(|id| going_on.contains(&id));
         // The upper devices come first, so that those below them join their incidents.
         for device in devices.iter().rev() {
             self.find_incident(device, attribution, topology);
         }
-    }
-
-    /// Ends the incidents in which no event goes on.
-    fn close_incidents(&mut self) {
-        let mut going_on = HashSet::new();
-        for events in self.devices.values() {
-            going_on.extend(events.unfinished().and_then(|event| event.incident));
-        }
-        self.incidents.close(|id| going_on.contains(&id));
     }
 
     /// Adds a step of a device in trouble to its incident.
@@ -152,8 +146,9 @@ impl EventTracker {
             begin_is_known: self.is_begin_known(event.begin.run_s),
             now: self.now,
             attribution,
+            topology,
         };
-        let id = self.incidents.observe(&trouble, topology).id;
+        let id = self.incidents.observe(&trouble);
         if let Some(events) = self.devices.get_mut(&device.names.device) {
             events.set_incident(id);
         }
