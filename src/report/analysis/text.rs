@@ -565,27 +565,23 @@ pub struct Comparison<'a> {
 impl<'a> Comparison<'a> {
     /// The devices that are in both captures.
     fn in_both(&self) -> Vec<(&'a DeviceReport, &'a DeviceReport)> {
-        // A device that is paired is not compared with another one that has its name.
-        let name_after = |name: &'a str| match self.pairs.iter().find(|(before, _)| before == name)
-        {
-            Some((_, after)) => Some(after.as_str()),
-            None => self
-                .pairs
-                .iter()
-                .all(|(_, after)| after != name)
-                .then_some(name),
-        };
-        let find = |name: &str| {
-            self.after
-                .1
-                .devices
-                .iter()
-                .find(|device| device.device == name)
-        };
-        let before = self.before.1.devices.iter();
-        before
-            .filter_map(|device| Some((device, find(name_after(&device.device)?)?)))
-            .collect()
+        let mut found = Vec::new();
+        for old in &self.before.1.devices {
+            let pair = self.pairs.iter().find(|(before, _)| *before == old.device);
+            let name = match pair {
+                Some((_, after)) => after,
+                // A device that is paired is not compared with another one that has its name.
+                None if self.pairs.iter().any(|(_, after)| *after == old.device) => continue,
+                None => &old.device,
+            };
+            let mut devices = self.after.1.devices.iter();
+            found.extend(
+                devices
+                    .find(|new| new.device == *name)
+                    .map(|new| (old, new)),
+            );
+        }
+        found
     }
 
     /// The devices that are in both captures and were busy in one.
@@ -597,16 +593,15 @@ impl<'a> Comparison<'a> {
 
     /// The names of the devices of each capture that the other lacks.
     fn only_in_one(&self) -> [Vec<&'a str>; 2] {
-        let (before, after): (Vec<_>, Vec<_>) = self.in_both().into_iter().unzip();
-        [(self.before, before), (self.after, after)].map(|((_, capture), in_both)| {
-            let is_alone =
-                |device: &&DeviceReport| !in_both.iter().any(|one| std::ptr::eq(*one, *device));
-            capture
-                .devices
-                .iter()
-                .filter(is_alone)
-                .map(|device| device.device.as_str())
-                .collect()
+        let (old, new): (Vec<_>, Vec<_>) = self.in_both().into_iter().unzip();
+        [(self.before, old), (self.after, new)].map(|((_, capture), in_both)| {
+            let mut names = Vec::new();
+            for device in &capture.devices {
+                if !in_both.iter().any(|one| std::ptr::eq(*one, device)) {
+                    names.push(device.device.as_str());
+                }
+            }
+            names
         })
     }
 }
@@ -633,16 +628,15 @@ pub fn compare_text(comparison: &Comparison<'_>, width: usize, out: &mut Vec<u8>
         let text = "No device was active in both captures; --pair BEFORE=AFTER compares devices of different names.";
         out.heading(text, 0);
     }
-    let only = comparison.only_in_one();
-    for ((title, name), names) in [("before", &before.0), ("after", &after.0)]
-        .into_iter()
-        .zip(only)
-    {
+    let [only_before, only_after] = comparison.only_in_one();
+    for (title, file, names) in [
+        ("before", &before.0, only_before),
+        ("after", &after.0, only_after),
+    ] {
         if !names.is_empty() {
-            let place = if before.0 == after.0 {
-                title.to_owned()
-            } else {
-                format!("in {name}")
+            let place = match before.0 == after.0 {
+                true => title.to_owned(),
+                false => format!("in {file}"),
             };
             out.heading(&format!("Only {place}: {}.", names.join(", ")), 0);
         }
