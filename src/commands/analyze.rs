@@ -300,7 +300,7 @@ fn save_baseline(path: &Path, report: &AnalysisReport) -> Result<()> {
         .iter()
         .filter(|device| !device.baseline.is_empty())
     {
-        let identity = report.identities.get(&device.device).map(String::as_str);
+        let identity = device.identity.as_deref();
         baselines.insert(&device.device, identity, device.baseline.clone());
     }
     write_baselines(path, &baselines)
@@ -404,7 +404,6 @@ fn analyze_intervals(
         events: collected.events,
         latencies: collected.latencies,
         clock: collected.clock,
-        identities: collected.identities,
         time_zone: TimeZone::UTC,
         has_details: true,
         is_unicode: true,

@@ -19,8 +19,6 @@ use crate::metrics::Interval;
 pub struct Collected {
     /// The selected devices in the order in which they appeared.
     pub devices: Vec<DeviceReport>,
-    /// The identity of each device that has one, by the kernel's name.
-    pub identities: HashMap<String, String>,
     /// The host over all intervals.
     pub host: HostReport,
     /// The events of the selected devices, and their incidents.
@@ -33,23 +31,13 @@ pub struct Collected {
     pub signal: Option<u8>,
 }
 
-/// The analysis of a device, and the intervals before it appeared.
+/// A device while its intervals are collected.
 struct DeviceEntry {
     analysis: DeviceAnalysis,
+    /// The number of intervals before it appeared.
     intervals_before: u64,
+    identity: Option<String>,
     latency: LatencySeries,
-}
-
-/// Feeds the analysis of each device.
-#[derive(Default)]
-struct Collector {
-    entries: Vec<DeviceEntry>,
-    by_name: HashMap<String, usize>,
-    /// The number of intervals so far.
-    intervals: u64,
-    clock: RunClock,
-    /// True if the analyses will be compared with those of another capture.
-    with_blocks: bool,
 }
 
 /// Reads all intervals. `on_interval` is called with each. If the first sample of the running system lacks a requested device,
@@ -62,30 +50,31 @@ pub fn collect(
     on_warning: OnWarning<'_>,
     on_interval: &mut dyn FnMut(&IntervalRows),
 ) -> Result<Collected> {
-    let mut collector = Collector {
-        with_blocks: intervals.tracker.detail == Detail::Comparison,
-        ..Collector::default()
-    };
+    let mut entries = Vec::new();
+    let mut count = 0;
+    let mut clock = RunClock::default();
     let mut host = HostReport::default();
-    let mut identities = HashMap::new();
     let mut signal = None;
     let has_sample = intervals.start(on_warning)?;
     if has_sample && !(intervals.is_live() && intervals.not_found().is_some()) {
-        collector.add_devices(intervals);
+        add_selected(&mut entries, intervals, count);
         loop {
             match intervals.next(on_warning)? {
                 NextInterval::Rows(rows) => {
                     host.observe(&rows.header.host, rows.header.elapsed_s);
                     host.observe_nfs(&rows.header.nfs_waits);
                     on_interval(&rows);
-                    collector.observe(&rows);
-                    note_identities(&mut identities, intervals);
+                    clock.observe(&rows.header);
+                    observe(&mut entries, &rows, intervals, &clock, count);
+                    count += 1;
                 }
                 NextInterval::Break => {
                     if !intervals.is_before_range {
-                        collector.note_gap();
+                        for entry in &mut entries {
+                            entry.analysis.note_gap();
+                        }
                     }
-                    collector.add_devices(intervals);
+                    add_selected(&mut entries, intervals, count);
                 }
                 NextInterval::End => break,
                 NextInterval::Signal(number) => {
@@ -95,106 +84,91 @@ pub fn collect(
             }
         }
     }
-    note_identities(&mut identities, intervals);
-    let events = intervals.events();
-    let clock = std::mem::take(&mut collector.clock);
-    let (devices, latencies) = collector.finish(intervals, &host);
+    let mut devices = Vec::with_capacity(entries.len());
+    let mut latencies = HashMap::new();
+    for mut entry in entries {
+        let since_first = count - entry.intervals_before.min(count);
+        entry.analysis.set_intervals_since_first(since_first);
+        let name = entry.analysis.name().to_owned();
+        let judge = &intervals.tracker.judge;
+        let cap = intervals.settings(&name, None).cap;
+        let baseline = judge.saved_baseline(&name).unwrap_or_default();
+        let unloaded_ms = |direction, kib| judge.unloaded_ms(&name, direction, kib);
+        devices.push(DeviceReport {
+            identity: entry.identity,
+            ..entry.analysis.finish(cap, baseline, unloaded_ms, &host)
+        });
+        if !entry.latency.is_empty() {
+            latencies.insert(name, entry.latency);
+        }
+    }
     Ok(Collected {
         devices,
-        identities,
         host,
-        events,
+        events: intervals.events(),
         latencies,
         clock,
         signal,
     })
 }
 
-/// Notes the identity of each selected device that has one.
-fn note_identities(identities: &mut HashMap<String, String>, intervals: &Intervals<'_>) {
+/// Adds the selected devices of the last sample that are new, before which there were `count` intervals.
+fn add_selected(entries: &mut Vec<DeviceEntry>, intervals: &Intervals<'_>, count: u64) {
+    let mut expected = 0;
     for (name, _) in intervals.selected_devices() {
-        if !identities.contains_key(name)
-            && let Some(identity) = intervals.topology().identity(name)
-        {
-            identities.insert(name.to_owned(), identity.to_owned());
-        }
+        expected = 1 + find_or_add(entries, expected, name, intervals, count);
     }
 }
 
-impl Collector {
-    /// Adds the selected devices of the last sample that are new.
-    fn add_devices(&mut self, intervals: &Intervals<'_>) {
-        for (place, (name, _)) in intervals.selected_devices().enumerate() {
-            self.entry(place, name);
+/// Takes the devices of an interval, which ends at the end of the clock and before which there were `count` others.
+fn observe(
+    entries: &mut Vec<DeviceEntry>,
+    rows: &IntervalRows,
+    intervals: &Intervals<'_>,
+    clock: &RunClock,
+    count: u64,
+) {
+    let run_s = (clock.end.run_s - rows.header.elapsed_s).max(0.0);
+    let begin_s = clock.elapsed_s(run_s);
+    let mut expected = 0;
+    for row in &rows.devices {
+        let index = find_or_add(entries, expected, row.device(), intervals, count);
+        let entry = &mut entries[index];
+        entry.observe(&row.state, &rows.header, run_s, begin_s, count);
+        if entry.identity.is_none() {
+            let identity = intervals.topology().identity(row.device());
+            entry.identity = identity.map(str::to_owned);
         }
+        expected = index + 1;
     }
+}
 
-    /// The entry of a device, which is usually at the same index as in the last sample.
-    fn entry(&mut self, place: usize, name: &str) -> &mut DeviceEntry {
-        let is_at_place = |entry: &DeviceEntry| entry.analysis.name() == name;
-        if self.entries.get(place).is_some_and(is_at_place) {
-            return &mut self.entries[place];
-        }
-        if let Some(index) = self.by_name.get(name) {
-            return &mut self.entries[*index];
-        }
-        let mut analysis = DeviceAnalysis::new(name);
-        if self.with_blocks {
-            analysis = analysis.with_blocks();
-        }
-        let index = self.entries.len();
-        self.by_name.insert(name.to_owned(), index);
-        self.entries.push(DeviceEntry {
-            analysis,
-            intervals_before: self.intervals,
-            latency: LatencySeries::default(),
-        });
-        &mut self.entries[index]
+/// The index of a device, which is usually the one after the device before it; a new one is added.
+fn find_or_add(
+    entries: &mut Vec<DeviceEntry>,
+    expected: usize,
+    name: &str,
+    intervals: &Intervals<'_>,
+    count: u64,
+) -> usize {
+    let is_it = |entry: &DeviceEntry| entry.analysis.name() == name;
+    if entries.get(expected).is_some_and(is_it) {
+        return expected;
     }
-
-    /// Takes the devices of an interval.
-    fn observe(&mut self, rows: &IntervalRows) {
-        self.clock.observe(&rows.header);
-        let run_s = (self.clock.end.run_s - rows.header.elapsed_s).max(0.0);
-        let begin_s = self.clock.elapsed_s(run_s);
-        let intervals = self.intervals;
-        for (place, row) in rows.devices.iter().enumerate() {
-            let entry = self.entry(place, row.device());
-            entry.observe(&row.state, &rows.header, run_s, begin_s, intervals);
-        }
-        self.intervals += 1;
+    if let Some(index) = entries.iter().position(is_it) {
+        return index;
     }
-
-    /// Notes a break in time, which no interval spans.
-    fn note_gap(&mut self) {
-        for entry in &mut self.entries {
-            entry.analysis.note_gap();
-        }
+    let mut analysis = DeviceAnalysis::new(name);
+    if intervals.tracker.detail == Detail::Comparison {
+        analysis = analysis.with_blocks();
     }
-
-    /// Returns the report on each device, and its latency over time if it had I/O.
-    fn finish(
-        self,
-        intervals: &Intervals<'_>,
-        host: &HostReport,
-    ) -> (Vec<DeviceReport>, HashMap<String, LatencySeries>) {
-        let mut reports = Vec::with_capacity(self.entries.len());
-        let mut latencies = HashMap::new();
-        for mut entry in self.entries {
-            let name = entry.analysis.name().to_owned();
-            let since_first = self.intervals.saturating_sub(entry.intervals_before);
-            entry.analysis.set_intervals_since_first(since_first);
-            let judge = &intervals.tracker.judge;
-            let cap = intervals.settings(&name, None).cap;
-            let baseline = judge.saved_baseline(&name).unwrap_or_default();
-            let unloaded_ms = |direction, kib| judge.unloaded_ms(&name, direction, kib);
-            reports.push(entry.analysis.finish(cap, baseline, unloaded_ms, host));
-            if !entry.latency.is_empty() {
-                latencies.insert(name.clone(), entry.latency);
-            }
-        }
-        (reports, latencies)
-    }
+    entries.push(DeviceEntry {
+        analysis,
+        intervals_before: count,
+        identity: None,
+        latency: LatencySeries::default(),
+    });
+    entries.len() - 1
 }
 
 impl DeviceEntry {

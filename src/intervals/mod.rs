@@ -45,7 +45,7 @@ pub use device_interval::{
 };
 pub use device_lookup::{NotFound, find_device};
 pub use device_names::DeviceNames;
-pub use events::{Course, Departure, Event, Events, Harm, IncidentSummary};
+pub use events::{Course, Departure, Event, Events, Harm, IncidentSummary, IncidentTotal};
 pub use history::{DeviceHistory, History, UsageHistory};
 pub use incident::{Cause, Incident, Moment, OngoingIncident, WaitingTask};
 pub use learn_baselines::learn_baselines;

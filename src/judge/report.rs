@@ -272,6 +272,7 @@ impl DeviceAnalysis {
         let worst = at.and_then(|at| self.worst[at].take()).map(|worst| *worst);
         let mut report = DeviceReport {
             device: self.device,
+            identity: None,
             verdict,
             times: self.times,
             worst,
@@ -436,6 +437,8 @@ pub struct Excluded {
 pub struct DeviceReport {
     /// The kernel's name of the device.
     pub device: String,
+    /// Its identity, by which its baseline is saved; `None` if it has none, or none that is known.
+    pub identity: Option<String>,
     /// The verdict on the whole time; `None` without data.
     pub verdict: Option<Verdict>,
     pub times: VerdictTimes,

@@ -4,16 +4,25 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::event::{Event, Figures, TOLERANCE_S};
-use super::judged_device::JudgedDevice;
-use crate::intervals::DeviceNames;
 use crate::intervals::incident::{Cause, Moment};
-use crate::judge::{EventRule, IoDirection, JudgedTime, Turn};
+use crate::intervals::{DeviceNames, TopCgroup};
+use crate::judge::{Assessment, EventRule, IoDirection, JudgedTime, Turn};
+use crate::metrics::Interval;
 
 /// The most steps that are remembered, to know the latency before an event.
 const MAX_RECENT: usize = 16;
 /// The seconds for which a fact that caused an event may be gone before the trouble is another one: limits of cgroups, and facts
 /// where all is well, are read every 10 s, and it takes three intervals until a limit is seen to be reached.
 const MAX_GONE_S: f64 = 15.0;
+
+/// A device with its judgement in a step.
+pub(in crate::intervals) struct JudgedDevice<'a> {
+    pub(in crate::intervals) names: &'a Arc<DeviceNames>,
+    pub(in crate::intervals) interval: &'a Interval,
+    pub(in crate::intervals) assessment: &'a Assessment,
+    /// The cgroup with most of its bytes; `None` if that is not known.
+    pub(in crate::intervals) top_cgroup: Option<TopCgroup>,
+}
 
 /// The recent past of a device and its event, in bounded memory.
 #[derive(Debug, Default)]
@@ -151,6 +160,11 @@ impl DeviceEvents {
     /// The event that goes on, if its latest step was bad.
     pub(super) fn present(&self) -> Option<&Event> {
         self.current.as_ref().filter(|_| self.rule.is_bad_now())
+    }
+
+    /// The number of the incident of the event that goes on; `None` without one.
+    pub(super) fn incident(&self) -> Option<u64> {
+        self.current.as_ref()?.incident
     }
 
     /// Notes the incident of the event that goes on.

@@ -4,8 +4,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::event::{Event, Figures};
-use super::history::DeviceEvents;
-use super::judged_device::JudgedDevice;
+use super::history::{DeviceEvents, JudgedDevice};
 use crate::attribution::{Attribution, is_in_cgroup};
 use crate::intervals::DeviceNames;
 use crate::intervals::incident::{Cause, Incident, Moment, WaitingTask};
@@ -54,8 +53,8 @@ pub struct IncidentSummary {
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceInTrouble {
     pub names: Arc<DeviceNames>,
-    /// The most severe verdict on it, and the seconds with that; `None` if it is not shown by itself.
-    pub verdict: Option<(Verdict, f64)>,
+    /// The most severe verdict on it; `None` if it is not shown by itself.
+    pub verdict: Option<Verdict>,
 }
 
 impl IncidentSummary {
@@ -66,6 +65,12 @@ impl IncidentSummary {
     /// Returns whether a device is part of it.
     pub fn has(&self, device: &str) -> bool {
         self.devices.iter().any(|one| one.names.device == device)
+    }
+
+    /// The most severe verdict on a device of it; `None` if the device is not part of it, or not shown.
+    pub fn verdict_on(&self, device: &str) -> Option<Verdict> {
+        let own = self.devices.iter().find(|one| one.names.device == device);
+        own.and_then(|one| one.verdict)
     }
 
     /// Compares two incidents for a list with the worst first.
@@ -104,6 +109,7 @@ pub(super) struct Trouble<'a> {
     /// The end of the step.
     pub(super) now: Moment,
     pub(super) attribution: Option<&'a Attribution>,
+    pub(super) topology: &'a Topology,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -124,19 +130,19 @@ impl IncidentTracker {
         }
     }
 
-    /// Adds a step of a device in trouble. Returns its incident.
-    pub(super) fn observe(&mut self, trouble: &Trouble<'_>, topology: &Topology) -> Arc<Incident> {
+    /// Adds a step of a device in trouble. Returns the number of its incident.
+    pub(super) fn observe(&mut self, trouble: &Trouble<'_>) -> u64 {
         let own = trouble.event.incident;
         let at = self
             .open
             .iter()
             .position(|one| Some(one.incident.id) == own)
-            .unwrap_or_else(|| self.join(trouble, topology));
+            .unwrap_or_else(|| self.join(trouble));
         let tracked = &mut self.open[at];
         tracked.note_step(trouble);
-        tracked.note_cause(trouble, topology);
+        tracked.note_cause(trouble);
         tracked.note_usage(trouble);
-        Arc::clone(&tracked.incident)
+        tracked.incident.id
     }
 
     /// Returns an open incident.
@@ -158,8 +164,8 @@ impl IncidentTracker {
 
     /// Returns the index of the open incident of a device whose event has just begun: the one of a device that it is stacked
     /// with, unless the kernel states another cause, or a new one.
-    fn join(&mut self, trouble: &Trouble<'_>, topology: &Topology) -> usize {
-        let names = &trouble.events.names;
+    fn join(&mut self, trouble: &Trouble<'_>) -> usize {
+        let (names, topology) = (&trouble.events.names, trouble.topology);
         let below = all_below(&names.device, topology);
         let is_linked = |one: &Tracked| {
             one.is_linked(names, &below, topology)
@@ -292,7 +298,7 @@ impl Tracked {
     }
 
     /// Keeps the most certain cause.
-    fn note_cause(&mut self, trouble: &Trouble<'_>, topology: &Topology) {
+    fn note_cause(&mut self, trouble: &Trouble<'_>) {
         let names = &trouble.events.names;
         let victim = &self.incident.victim.device;
         let is_victim = names.device == *victim;
@@ -308,7 +314,7 @@ impl Tracked {
         if !is_news && known_rank >= Some(cause.rank()) {
             return;
         }
-        if !is_victim && !all_below(victim, topology).contains(&names.device) {
+        if !is_victim && !all_below(victim, trouble.topology).contains(&names.device) {
             return;
         }
         let incident = Arc::make_mut(&mut self.incident);
@@ -386,22 +392,19 @@ impl Tracked {
             let of_device = own
                 .iter()
                 .filter(|event| event.names.device == names.device);
-            let worst = of_device.clone().map(|event| event.verdict).max();
-            let seconds = of_device
-                .filter(|event| Some(event.verdict) == worst)
-                .map(|event| event.verdict_s)
-                .sum();
-            in_trouble.push(DeviceInTrouble {
-                names,
-                verdict: worst.map(|worst| (worst, seconds)),
-            });
+            let verdict = of_device.map(|event| event.verdict).max();
+            in_trouble.push(DeviceInTrouble { names, verdict });
         }
         // Where the victim is not shown, the first device below it is.
-        let (verdict, verdict_s) = in_trouble.iter().find_map(|one| one.verdict)?;
+        let shown = in_trouble.iter().find(|one| one.verdict.is_some())?;
+        let verdict = shown.verdict?;
+        let of_verdict = own
+            .iter()
+            .filter(|event| event.names.device == shown.names.device && event.verdict == verdict);
         let of_victim = own.iter().filter(|event| event.names.device == victim);
         Some(IncidentSummary {
             verdict,
-            verdict_s,
+            verdict_s: of_verdict.map(|event| event.verdict_s).sum(),
             end: latest.end,
             is_ongoing: own.iter().any(|event| event.is_ongoing),
             harm,

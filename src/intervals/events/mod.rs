@@ -9,13 +9,12 @@
 mod event;
 mod history;
 mod incident_tracker;
-mod judged_device;
 #[cfg(test)]
 mod tests;
 mod tracker;
 
 pub use event::{Course, Event};
+pub(super) use history::JudgedDevice;
 pub use incident_tracker::{Harm, IncidentSummary};
-pub(super) use judged_device::JudgedDevice;
 pub(super) use tracker::EventTracker;
-pub use tracker::{Departure, Events};
+pub use tracker::{Departure, Events, IncidentTotal};

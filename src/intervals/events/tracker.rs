@@ -4,9 +4,8 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use super::event::{Event, TOLERANCE_S};
-use super::history::DeviceEvents;
+use super::history::{DeviceEvents, JudgedDevice};
 use super::incident_tracker::{IncidentSummary, IncidentTracker, Trouble};
-use super::judged_device::JudgedDevice;
 use crate::attribution::Attribution;
 use crate::intervals::incident::{Moment, OngoingIncident};
 use crate::intervals::{DeviceInterval, DeviceNames, DeviceState, EventKind, IntervalRows};
@@ -47,19 +46,35 @@ pub struct Events {
     pub incidents: Vec<IncidentSummary>,
 }
 
+/// What the incidents of a device amount to. It stands beside the word for the whole run, which may be milder.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct IncidentTotal {
+    pub count: u64,
+    /// The most severe word for the device in any of them.
+    pub worst: Verdict,
+    /// The length of all of them within the run, in seconds.
+    pub seconds: f64,
+}
+
 impl Events {
-    /// The incidents of a device, with the most severe verdict on it and the seconds with that.
-    pub fn incidents_of(
-        &self,
-        device: &str,
-    ) -> impl Iterator<Item = (&IncidentSummary, Option<(Verdict, f64)>)> {
-        self.incidents.iter().filter_map(move |incident| {
-            let own = incident
-                .devices
-                .iter()
-                .find(|one| one.names.device == device)?;
-            Some((incident, own.verdict))
-        })
+    /// What the incidents of a device amount to; `None` without any.
+    pub fn incident_total(&self, device: &str) -> Option<IncidentTotal> {
+        let mut total: Option<IncidentTotal> = None;
+        for incident in &self.incidents {
+            let Some(worst) = incident.verdict_on(device) else {
+                continue;
+            };
+            let seconds = incident.end.run_s - incident.incident.begin.run_s.max(0.0);
+            let total = total.get_or_insert(IncidentTotal {
+                count: 0,
+                worst,
+                seconds: 0.0,
+            });
+            total.count += 1;
+            total.worst = total.worst.max(worst);
+            total.seconds += seconds;
+        }
+        total
     }
 }
 
@@ -100,20 +115,15 @@ impl EventTracker {
                 self.push(ended);
             }
         }
-        self.close_incidents();
+        // An incident ends with the last of its events.
+        let going_on: HashSet<u64> = (self.devices.values())
+            .filter_map(DeviceEvents::incident)
+            .collect();
+        self.incidents.close(|id| going_on.contains(&id));
         // The upper devices come first, so that those below them join their incidents.
         for device in devices.iter().rev() {
             self.find_incident(device, attribution, topology);
         }
-    }
-
-    /// Ends the incidents in which no event goes on.
-    fn close_incidents(&mut self) {
-        let mut going_on = HashSet::new();
-        for events in self.devices.values() {
-            going_on.extend(events.unfinished().and_then(|event| event.incident));
-        }
-        self.incidents.close(|id| going_on.contains(&id));
     }
 
     /// Adds a step of a device in trouble to its incident.
@@ -136,8 +146,9 @@ impl EventTracker {
             begin_is_known: self.is_begin_known(event.begin.run_s),
             now: self.now,
             attribution,
+            topology,
         };
-        let id = self.incidents.observe(&trouble, topology).id;
+        let id = self.incidents.observe(&trouble);
         if let Some(events) = self.devices.get_mut(&device.names.device) {
             events.set_incident(id);
         }

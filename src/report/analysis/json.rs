@@ -23,7 +23,7 @@ pub fn json(report: &AnalysisReport, out: &mut Vec<u8>) {
     let document = Object::document()
         .lines(
             "devices",
-            report.devices.iter().map(|one| device(one, &report.clock)),
+            report.devices.iter().map(|one| device(one, report)),
         )
         .object(
             "queue_by_layer",
@@ -107,10 +107,15 @@ impl Object {
     }
 }
 
-fn device(report: &DeviceReport, clock: &RunClock) -> Object {
+fn device(report: &DeviceReport, whole: &AnalysisReport) -> Object {
+    let incidents = whole.events.incident_total(&report.device);
+    let plateaus = report.plateaus.iter();
     Object::new()
         .field("device", &report.device)
         .field("verdict", report.verdict)
+        .field("incidents", incidents.map_or(0, |total| total.count))
+        .field("worst_incident_verdict", incidents.map(|total| total.worst))
+        .field("incident_s", incidents.map_or(0.0, |total| total.seconds))
         .field("explanation", explanation_text(report))
         .field("intervals", report.intervals)
         .field("seconds", report.seconds)
@@ -124,10 +129,7 @@ fn device(report: &DeviceReport, clock: &RunClock) -> Object {
         .field("levels", &report.levels)
         .field("capacity", report.capacity)
         .field("capacity_by_direction", report.capacity_by_direction)
-        .list(
-            "plateaus",
-            report.plateaus.iter().map(|one| plateau(one, clock)),
-        )
+        .list("plateaus", plateaus.map(|one| plateau(one, &whole.clock)))
         .field("baseline", &report.baseline)
         .field("other_causes", cause_sentences(report))
 }

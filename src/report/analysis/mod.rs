@@ -14,7 +14,7 @@ use jiff::tz::TimeZone;
 pub use self::json::{fio_job, json};
 pub(super) use self::text::verdict_sentence;
 pub use self::text::{Comparison, compare_json, compare_text, text};
-use crate::intervals::{Events, IncidentSummary, LatencySeries, Moment, RunClock};
+use crate::intervals::{Events, IncidentSummary, IncidentTotal, LatencySeries, Moment, RunClock};
 use crate::judge::{
     CapacityReport, DeviceReport, DirectionReport, HostReport, IoDirection, LOW_AVAILABLE_CPU_PCT,
     LOW_IO_PRESSURE_PCT, LayerLink, MAX_RATE_TOLERANCE, MIN_NOTICED_PCT, OtherCause, PlateauInRun,
@@ -46,8 +46,6 @@ pub struct AnalysisReport {
     /// The latency of devices with I/O over time, by the kernel's name.
     pub latencies: HashMap<String, LatencySeries>,
     pub clock: RunClock,
-    /// The identity of each device that has one, by the kernel's name.
-    pub identities: HashMap<String, String>,
     /// The time zone of printed times.
     pub time_zone: TimeZone,
     /// True if the text has all details of each device.
@@ -160,52 +158,48 @@ pub(in crate::report) fn capacity_sentences(
     whole: &AnalysisReport,
     report: &DeviceReport,
 ) -> Vec<String> {
-    let times = &Times::new(&whole.clock, &whole.time_zone);
-    let sentences = match (report.read.has_requests(), report.write.has_requests()) {
-        (false, false) => Vec::new(),
-        (true, false) => vec![capacity_sentence(
+    let mut sentences = Vec::new();
+    match (report.read.has_requests(), report.write.has_requests()) {
+        (false, false) => {}
+        (true, false) => sentences.extend(capacity_sentence(
             "Reads",
             IoDirection::Reads,
             &report.capacity,
-        )],
-        (false, true) => vec![capacity_sentence(
+        )),
+        (false, true) => sentences.extend(capacity_sentence(
             "Writes",
             IoDirection::Writes,
             &report.capacity,
-        )],
+        )),
         (true, true) => {
+            sentences.extend(both_directions(&report.capacity, &report.all));
             let by_direction = &report.capacity_by_direction;
-            let alone = |title, direction, capacity: &Option<CapacityReport>| {
-                let capacity = capacity
-                    .as_ref()
-                    .filter(|one| differs(one, &report.capacity))?;
-                capacity_sentence(title, direction, capacity)
-            };
-            vec![
-                both_directions(&report.capacity, &report.all),
-                alone(
+            let alone = [
+                (
                     "Reads with hardly any writes",
                     IoDirection::Reads,
                     &by_direction.read,
                 ),
-                alone(
+                (
                     "Writes with hardly any reads",
                     IoDirection::Writes,
                     &by_direction.write,
                 ),
-            ]
+            ];
+            for (title, direction, capacity) in alone {
+                if let Some(one) = capacity
+                    && differs(one, &report.capacity)
+                {
+                    sentences.extend(capacity_sentence(title, direction, one));
+                }
+            }
         }
-    };
+    }
+    let times = Times::new(&whole.clock, &whole.time_zone);
+    for plateau in &report.plateaus {
+        sentences.push(plateau_sentence(plateau, &times));
+    }
     sentences
-        .into_iter()
-        .flatten()
-        .chain(
-            report
-                .plateaus
-                .iter()
-                .map(|plateau| plateau_sentence(plateau, times)),
-        )
-        .collect()
 }
 
 /// The capacity of both directions together, unless the cap is on one of them.
@@ -330,31 +324,34 @@ const MAX_OTHERS: usize = 4;
 
 /// Appends the incidents in the order of time, if there are several, and the number of those not listed.
 fn push_incidents(report: &AnalysisReport, times: &Times<'_>, out: &mut Vec<u8>) {
-    if report.events.incidents.len() < 2 {
+    let incidents = &report.events.incidents;
+    if incidents.len() < 2 {
         return;
     }
-    let worst = incidents_worst_first(report);
-    let listed_count = if report.has_details {
-        worst.len()
-    } else {
-        MAX_LISTED.min(worst.len())
-    };
-    let is_listed = |incident: &&IncidentSummary| {
-        worst[..listed_count]
-            .iter()
-            .any(|one| std::ptr::eq(*one, *incident))
-    };
-    let listed = report.events.incidents.iter().filter(is_listed);
-    let mut lines = vec!["Incidents".to_owned()];
-    lines.extend(listed.map(|incident| incident_line(incident, times)));
-    let (milder, dropped) = (worst.len() - listed_count, report.events.dropped);
-    lines.extend(
-        (milder > 0).then(|| format!("+ {milder} milder or shorter ones (--details lists all)")),
-    );
-    lines.extend(
-        (dropped > 0).then(|| format!("+ {dropped} times of trouble were too many to keep")),
-    );
-    out.extend_from_slice(format!("\n{}\n", lines.join("\n")).as_bytes());
+    let mut listed = incidents_worst_first(report);
+    if !report.has_details {
+        listed.truncate(MAX_LISTED);
+    }
+    let mut lines = vec!["\nIncidents".to_owned()];
+    for incident in incidents {
+        if listed.iter().any(|one| std::ptr::eq(*one, incident)) {
+            lines.push(incident_line(incident, times));
+        }
+    }
+    let milder = incidents.len() - listed.len();
+    if milder > 0 {
+        lines.push(format!(
+            "+ {milder} milder or shorter ones (--details lists all)"
+        ));
+    }
+    if report.events.dropped > 0 {
+        let dropped = report.events.dropped;
+        lines.push(format!(
+            "+ {dropped} times of trouble were too many to keep"
+        ));
+    }
+    lines.push(String::new());
+    out.extend_from_slice(lines.join("\n").as_bytes());
 }
 
 /// An incident as in all views, with the other devices in trouble: `...; also vda, sda1`.
@@ -404,16 +401,15 @@ pub(in crate::report) fn devices_worst_first(report: &AnalysisReport) -> Vec<&De
     keyed.into_iter().map(|(_, device)| device).collect()
 }
 
-/// The worst verdict on a device in its incidents, if it is worse than the verdict on the whole run.
-pub(in crate::report) fn worse_verdict(
-    report: &AnalysisReport,
-    device: &DeviceReport,
-) -> Option<Verdict> {
-    let verdicts = report
-        .events
-        .incidents_of(&device.device)
-        .filter_map(|(_, verdict)| Some(verdict?.0));
-    verdicts.max().filter(|worst| Some(*worst) > device.verdict)
+/// The worst word of a device's incidents: `capped`; `worst stalled` if there are several.
+pub(in crate::report) fn worst_incident_text(total: IncidentTotal) -> String {
+    let several = if total.count > 1 { "worst " } else { "" };
+    format!("{several}{}", total.worst.name())
+}
+
+/// A device's incidents in a few words, which stand beside its verdict: `2, worst stalled`.
+fn incidents_text(total: IncidentTotal) -> String {
+    format!("{}, {}", total.count, worst_incident_text(total))
 }
 
 /// The most departures that are listed without `--details`.
@@ -423,27 +419,26 @@ const MAX_DEPARTURES: usize = 5;
 pub(in crate::report) fn departure_sentences(report: &AnalysisReport) -> Vec<String> {
     let times = Times::new(&report.clock, &report.time_zone);
     let departures = &report.events.departures;
-    let listed = if report.has_details {
-        departures.len()
-    } else {
-        MAX_DEPARTURES.min(departures.len())
+    let listed = match report.has_details {
+        true => departures.len(),
+        false => MAX_DEPARTURES.min(departures.len()),
     };
-    let sentence = departures[..listed].iter().map(|departure| {
+    let mut sentences = Vec::new();
+    for departure in &departures[..listed] {
         let (device, at) = (sanitize(&departure.device), times.moment(departure.at));
-        match departure.back_at {
-            None => format!("{device} disappeared at {at}."),
-            Some(back_at) => {
-                format!(
-                    "{device} disappeared at {at} and was back at {}.",
-                    times.moment(back_at)
-                )
-            }
-        }
-    });
+        let back = departure
+            .back_at
+            .map(|at| format!(" and was back at {}", times.moment(at)));
+        let back = back.unwrap_or_default();
+        sentences.push(format!("{device} disappeared at {at}{back}."));
+    }
     let more = departures.len() - listed;
-    let rest =
-        (more > 0).then(|| format!("{more} more times, a disk disappeared (--details lists all)."));
-    sentence.chain(rest).collect()
+    if more > 0 {
+        sentences.push(format!(
+            "{more} more times, a disk disappeared (--details lists all)."
+        ));
+    }
+    sentences
 }
 
 /// The sentences under "Not the disk"; `None` if a device may be the bottleneck or was for a time, if a disk disappeared,
@@ -488,37 +483,36 @@ pub(in crate::report) fn host_sentences(report: &AnalysisReport) -> Vec<String> 
             all_tasks(&host.memory_pressure_full_pct)
         )
     });
-    let swaps = || report.topology.nodes().iter().filter(|node| node.is_swap());
-    let swapping = host.swapped_pages_per_s().map(|(read, written)| {
-        let names: Vec<&str> = swaps().map(|node| node.name.as_str()).collect();
-        let names = if names.is_empty() {
-            String::new()
-        } else {
-            format!(" (swap: {})", names.join(", "))
+    let mut sentences: Vec<String> = io_wait.into_iter().chain(memory).collect();
+    let nodes = report.topology.nodes().iter();
+    let swaps: Vec<&str> = nodes
+        .filter(|node| node.is_swap())
+        .map(|node| node.name.as_str())
+        .collect();
+    if let Some((read, written)) = host.swapped_pages_per_s() {
+        let names = match swaps.is_empty() {
+            true => String::new(),
+            false => format!(" (swap: {})", swaps.join(", ")),
         };
-        format!(
+        sentences.push(format!(
             "The host swapped in {} pages/s and swapped out {} pages/s on average{names}.",
             number(read),
             number(written)
-        )
-    });
-    let swap_devices = report.devices.iter().filter_map(|device| {
-        let [read, write] = [&device.read, &device.write].map(|one| one.mib_per_s.mean.unwrap_or(0.0));
-        let is_swap = swaps().any(|node| node.name == device.device);
-        (is_swap && read + write > 0.0).then(|| {
-            format!(
+        ));
+    }
+    for device in &report.devices {
+        let [read, write] =
+            [&device.read, &device.write].map(|one| one.mib_per_s.mean.unwrap_or(0.0));
+        if swaps.contains(&device.device.as_str()) && read + write > 0.0 {
+            sentences.push(format!(
                 "{} is swap: its average {} MiB/s of reads and {} MiB/s of writes are swapping, not file I/O.",
                 device.device,
                 number(read),
                 number(write)
-            )
-        })
-    });
-    [io_wait, memory, swapping]
-        .into_iter()
-        .flatten()
-        .chain(swap_devices)
-        .collect()
+            ));
+        }
+    }
+    sentences
 }
 
 fn cpu_sentence(host: &HostReport) -> Option<String> {
@@ -608,7 +602,6 @@ mod tests {
             events: Events::default(),
             latencies: HashMap::new(),
             clock: RunClock::default(),
-            identities: HashMap::new(),
             time_zone: TimeZone::UTC,
             has_details: true,
             is_unicode: false,

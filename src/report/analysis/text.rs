@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use super::json::Object;
 use super::{
     AnalysisReport, Times, capacity_sentences, cause_sentences, departure_sentences,
-    devices_worst_first, host_sentences, incident_line, incidents_worst_first, link_text,
-    not_the_disk_sentences, push_incidents, worse_verdict,
+    devices_worst_first, host_sentences, incident_line, incidents_text, incidents_worst_first,
+    link_text, not_the_disk_sentences, push_incidents, worst_incident_text,
 };
-use crate::intervals::{IncidentSummary, LatencySeries};
+use crate::intervals::{IncidentTotal, LatencySeries};
 use crate::judge::{
     BlockMeans, ConcurrencyLevel, DeviceReport, Difference, DirectionReport, Distribution,
-    Excluded, IoDirection, Layer, Outcome, Pattern, Quantity, Verdict, WaitLocation, compare,
+    IoDirection, Layer, Outcome, Pattern, Quantity, Verdict, WaitLocation, compare,
 };
 use crate::report::evidence::{explanation_text, plateau_rate};
 use crate::report::json_csv::time_text;
@@ -69,39 +69,26 @@ pub fn text(report: &AnalysisReport, width: usize, out: &mut Vec<u8>) {
 
 /// Appends the reasons why the worst devices have their verdicts, or have none, and where requests wait.
 fn push_explanations(report: &AnalysisReport, rows: &[Row<'_>], out: &mut Text<'_>) {
-    // Devices without a verdict all lack one for the same few reasons, so only the first is explained.
-    let explained = |(index, row): &(usize, &Row<'_>)| *index == 0 || row.report.verdict.is_some();
-    for (_, row) in rows
-        .iter()
-        .take(MAX_EXPLAINED)
-        .enumerate()
-        .filter(explained)
-    {
-        out.heading(&verdict_sentence(report, row.report), 0);
+    let explained = &rows[..rows.len().min(MAX_EXPLAINED)];
+    for (index, row) in explained.iter().enumerate() {
+        // Devices without a verdict all lack one for the same few reasons, so only the first is explained.
+        if index == 0 || row.report.verdict.is_some() {
+            out.heading(&verdict_sentence(report, row.report), 0);
+        }
     }
     // A device that is ok may be what its users wait for.
-    let is_waited_for = |report: &&DeviceReport| report.verdict == Some(Verdict::Ok);
-    for sentence in report
+    let ok = report
         .devices
         .iter()
-        .filter(is_waited_for)
-        .flat_map(cause_sentences)
-        .take(MAX_EXPLAINED)
-    {
+        .filter(|device| device.verdict == Some(Verdict::Ok));
+    for sentence in ok.flat_map(cause_sentences).take(MAX_EXPLAINED) {
         out.heading(&sentence, 0);
     }
-    let is_listed = |device: &str| {
-        rows.iter()
-            .take(MAX_EXPLAINED)
-            .any(|row| row.report.device == device)
-    };
-    let links = report
-        .queue_by_layer
-        .iter()
-        .flat_map(|queues| &queues.links);
-    for link in links.filter(|link| link.waiting != WaitLocation::Nowhere && is_listed(&link.above))
-    {
-        out.push(&format!("{}.", capitalize(&link_text(link))), 0);
+    for link in report.queue_by_layer.iter().flat_map(|one| &one.links) {
+        let is_explained = explained.iter().any(|row| row.report.device == link.above);
+        if is_explained && link.waiting != WaitLocation::Nowhere {
+            out.push(&format!("{}.", capitalize(&link_text(link))), 0);
+        }
     }
 }
 
@@ -141,27 +128,19 @@ fn push_workload(report: &DeviceReport, out: &mut Text<'_>) {
     if !report.read.has_requests() && !report.write.has_requests() {
         return;
     }
-    let intervals = counted(report.intervals, "interval");
-    let busy = if (1..report.intervals).contains(&report.busy_intervals) {
-        format!(", {} of them busy", report.busy_intervals)
-    } else {
-        String::new()
-    };
-    out.heading(
-        &format!(
-            "Workload: {}, {intervals}{busy}",
-            cells::duration(report.seconds)
-        ),
-        2,
+    let mut heading = format!(
+        "Workload: {}, {}",
+        cells::duration(report.seconds),
+        counted(report.intervals, "interval")
     );
+    if (1..report.intervals).contains(&report.busy_intervals) {
+        heading += &format!(", {} of them busy", report.busy_intervals);
+    }
+    out.heading(&heading, 2);
     workload(report, out);
-    let directions = [
-        ("reads", "read", &report.read),
-        ("writes", "write", &report.write),
-    ];
-    let patterns: Vec<String> = directions
-        .iter()
-        .filter_map(|(noun, _, of)| pattern(noun, of))
+    let patterns: Vec<String> = [("reads", &report.read), ("writes", &report.write)]
+        .into_iter()
+        .filter_map(|(noun, of)| pattern(noun, of))
         .collect();
     if !patterns.is_empty() {
         out.push(&format!("{}.", patterns.join("; ")), INDENT);
@@ -184,32 +163,28 @@ fn pattern(noun: &str, of: &DirectionReport) -> Option<String> {
 
 /// The excluded intervals and the reasons, in sentences.
 fn excluded(report: &DeviceReport) -> Vec<String> {
-    let Excluded {
-        resets,
-        gaps,
-        absent,
-        untimed,
-    } = report.excluded;
-    let sentence = |count: u64, noun: &str, rest: &str| {
-        (count > 0).then(|| format!("{}{rest}.", counted(count, noun)))
-    };
-    [
-        sentence(
-            resets,
+    let excluded = &report.excluded;
+    let reasons = [
+        (
+            excluded.resets,
             "reset",
-            " (device replugged): no interval spans a reset",
+            "(device replugged): no interval spans a reset",
         ),
-        sentence(gaps, "gap", " in time: no interval spans a gap"),
-        sentence(absent, "interval", " with the device absent"),
-        sentence(
-            untimed,
+        (excluded.gaps, "gap", "in time: no interval spans a gap"),
+        (excluded.absent, "interval", "with the device absent"),
+        (
+            excluded.untimed,
             "interval",
-            " without request times: the kernel gives none",
+            "without request times: the kernel gives none",
         ),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    ];
+    let mut sentences = Vec::new();
+    for (count, noun, rest) in reasons {
+        if count > 0 {
+            sentences.push(format!("{} {rest}.", counted(count, noun)));
+        }
+    }
+    sentences
 }
 
 /// Appends a table with the first column aligned left and the others right.
@@ -238,32 +213,19 @@ static QUANTITIES: [Measured; 5] = [
 
 /// Appends the distributions of each direction, without rows that have no values and directions that have no requests.
 fn workload(report: &DeviceReport, out: &mut Text<'_>) {
-    let directions = [("r", &report.read), ("w", &report.write)];
-    let rows = directions
-        .into_iter()
-        .filter(|(_, of)| of.has_requests())
-        .flat_map(|(letter, of)| {
-            QUANTITIES
-                .iter()
-                .filter_map(move |(title, distribution, format)| {
-                    let Distribution {
-                        mean,
-                        p50,
-                        p95,
-                        p99,
-                        max,
-                    } = distribution(of);
-                    let cell = |value: &Option<f64>| value.map(format).unwrap_or_default();
-                    mean.or(*max)?;
-                    let title = format!("{letter}{title}");
-                    Some(
-                        [title]
-                            .into_iter()
-                            .chain([mean, p50, p95, p99, max].map(cell))
-                            .collect(),
-                    )
-                })
-        });
+    let mut rows = Vec::new();
+    for (letter, of) in [("r", &report.read), ("w", &report.write)] {
+        for (title, distribution, format) in QUANTITIES {
+            let one = distribution(of);
+            if of.has_requests() && one.mean.or(one.max).is_some() {
+                let mut row = vec![format!("{letter}{title}")];
+                for value in [one.mean, one.p50, one.p95, one.p99, one.max] {
+                    row.push(value.map(format).unwrap_or_default());
+                }
+                rows.push(row);
+            }
+        }
+    }
     push_numbers(&["", "mean", "median", "p95", "p99", "max"], rows, out);
 }
 
@@ -286,22 +248,15 @@ fn levels(levels: &[ConcurrencyLevel], out: &mut Text<'_>) {
 /// Appends the queue at each layer.
 fn layers(layers: &[Layer], out: &mut Text<'_>) {
     let row = |layer: &Layer| {
-        let name = sanitize(&layer.device).into_owned();
-        let numbers = [
-            layer.iops.map(cells::number),
-            layer.await_ms.map(cells::time),
-            layer.queue.map(cells::queue),
-        ];
-        [name]
-            .into_iter()
-            .chain(numbers.map(Option::unwrap_or_default))
-            .collect()
+        vec![
+            sanitize(&layer.device).into_owned(),
+            layer.iops.map(cells::number).unwrap_or_default(),
+            layer.await_ms.map(cells::time).unwrap_or_default(),
+            layer.queue.map(cells::queue).unwrap_or_default(),
+        ]
     };
-    push_numbers(
-        &["layer", "io/s", "await", "queue"],
-        layers.iter().map(row),
-        out,
-    );
+    let header = ["layer", "io/s", "await", "queue"];
+    push_numbers(&header, layers.iter().map(row), out);
 }
 
 /// A text in lines of at most `width` columns if that is 60 or more.
@@ -358,96 +313,48 @@ const MAX_ROWS: usize = 15;
 const MAX_NAME: usize = 28;
 /// The most devices that are named beside the table in each state.
 const MAX_NAMED: usize = 8;
-/// The most devices without a verdict and with little I/O that get rows in the table; more of them are put on one line.
-const MAX_LITTLE_ROWS: usize = 3;
-/// The mean queue up to which a device has little I/O: it works for a twentieth of the time.
-const MAX_LITTLE_QUEUE: f64 = 0.05;
 /// The least range of latencies in milliseconds that sparklines distinguish: all devices have one scale, so that a
 /// latency that is high all the time looks high.
 const LATENCY_SCALE_MS: std::ops::Range<f64> = 0.1..10.0;
 
 struct Row<'a> {
     report: &'a DeviceReport,
-    /// The worst verdict in an incident, if it is worse than the verdict on the whole run.
-    worse: Option<Verdict>,
-    /// The seconds of its incidents.
-    trouble_s: f64,
+    incidents: Option<IncidentTotal>,
 }
 
-/// The verdict on a device over the whole run as a sentence, after that of its incidents if it is worse: `sda was
-/// saturated for 40 s; over the whole time, sda is far from saturated: ...`
+/// The verdict on a device over the whole run as a sentence, with its incidents beside it: `sda is ok: reads take 0.5 ms or
+/// less 95% of the time, at worst 60 ms. 1 incident: saturated, 30 s.`
 pub(in crate::report) fn verdict_sentence(
     report: &AnalysisReport,
     device: &DeviceReport,
 ) -> String {
     let explanation = explanation_text(device);
-    let worse = worse_verdict(report, device).filter(|_| device.verdict.is_some());
-    let Some(worse) = worse else {
+    let Some(total) = report.events.incident_total(&device.device) else {
         return format!("{explanation}.");
     };
-    let of_incident = |(incident, verdict): (&IncidentSummary, Option<(Verdict, f64)>)| {
-        let (_, verdict_s) = verdict.filter(|(verdict, _)| *verdict == worse)?;
-        Some(verdict_s.min(length_s(incident)))
-    };
-    let worst_s = duration(
-        report
-            .events
-            .incidents_of(&device.device)
-            .filter_map(of_incident)
-            .sum(),
-    );
     format!(
-        "{} was {} for {worst_s}; over the whole time, {explanation}.",
-        device.device,
-        worse.name()
+        "{explanation}. {}: {}, {}.",
+        counted(total.count, "incident"),
+        worst_incident_text(total),
+        duration(total.seconds)
     )
 }
 
-/// The seconds of an incident within the run.
-fn length_s(incident: &IncidentSummary) -> f64 {
-    incident.end.run_s - incident.incident.begin.run_s.max(0.0)
-}
-
-/// Returns the devices of the table, the worst first: those with a verdict other than `ok` and `idle`, without one, or
-/// with trouble at some time. Many devices with little I/O and without a verdict are left out.
-fn rows<'a>(report: &'a AnalysisReport) -> Vec<Row<'a>> {
-    let row = |device: &'a DeviceReport| {
-        let own = report.events.incidents_of(&device.device);
-        Row {
-            report: device,
-            worse: worse_verdict(report, device),
-            trouble_s: own.map(|(incident, _)| length_s(incident)).sum(),
+/// Returns the devices of the table, the worst first: those with a verdict other than `ok` and `idle`, without one, or with
+/// trouble at some time.
+fn rows(report: &AnalysisReport) -> Vec<Row<'_>> {
+    let mut rows = Vec::new();
+    for device in devices_worst_first(report) {
+        let incidents = report.events.incident_total(&device.device);
+        let is_fine = matches!(device.verdict, Some(Verdict::Ok | Verdict::Idle));
+        if device.intervals > 0 && (!is_fine || incidents.is_some()) {
+            rows.push(Row {
+                report: device,
+                incidents,
+            });
         }
-    };
-    let is_fine =
-        |device: &DeviceReport| matches!(device.verdict, Some(Verdict::Ok | Verdict::Idle));
-    let is_listed =
-        |row: &Row<'_>| row.report.intervals > 0 && (!is_fine(row.report) || row.trouble_s > 0.0);
-    let mut rows: Vec<Row<'a>> = devices_worst_first(report)
-        .into_iter()
-        .map(row)
-        .filter(is_listed)
-        .collect();
-    if rows.iter().filter(|row| row.has_little_io()).count() > MAX_LITTLE_ROWS {
-        rows.retain(|row| !row.has_little_io());
     }
     rows
-}
-
-impl Row<'_> {
-    fn is_unknown(&self) -> bool {
-        self.report.verdict.is_none() && self.trouble_s <= 0.0
-    }
-
-    fn has_little_io(&self) -> bool {
-        self.is_unknown()
-            && self
-                .report
-                .all
-                .queue
-                .mean
-                .is_some_and(|queue| queue <= MAX_LITTLE_QUEUE)
-    }
 }
 
 /// Appends the span of the run, the table, and the devices that are ok or idle.
@@ -469,25 +376,30 @@ fn push_overview(report: &AnalysisReport, rows: &[Row<'_>], times: &Times<'_>, o
     }
     if rows.len() > listed.len() {
         let more = rows.len() - listed.len();
-        let without = rows[listed.len()..]
-            .iter()
-            .filter(|row| row.is_unknown())
-            .count();
-        let kind = match without {
-            0 => "that are not ok".to_owned(),
-            _ if without == more => "without a verdict".to_owned(),
-            _ => format!("that are not ok, {without} of them without a verdict"),
-        };
-        out.push(&format!("+ {more} more {kind} (--details lists all)"), 0);
+        out.push(
+            &format!("+ {more} more that are not ok (--details lists all)"),
+            0,
+        );
     }
     push_others(report, rows, out);
 }
 
 /// The columns, and the ranks by which they are dropped if the width is too small for all.
-const COLUMNS: [&str; 10] = [
-    "device", "verdict", "trouble", "r/s", "w/s", "MB/s", "await", "max", "queue", "util",
+const COLUMNS: [&str; 11] = [
+    "device",
+    "verdict",
+    "incidents",
+    "trouble",
+    "r/s",
+    "w/s",
+    "MB/s",
+    "await",
+    "max",
+    "queue",
+    "util",
 ];
-const RANKS: [Option<u8>; 10] = [
+const RANKS: [Option<u8>; 11] = [
+    None,
     None,
     None,
     Some(7),
@@ -503,7 +415,7 @@ const RANKS: [Option<u8>; 10] = [
 fn push_table(report: &AnalysisReport, rows: &[Row<'_>], out: &mut Text<'_>) {
     let mut table = TextTable::new(
         &COLUMNS,
-        "llr",
+        "lllr",
         rows.iter().map(|row| row_cells(report, row)),
     );
     let width = out.width;
@@ -573,22 +485,15 @@ fn row_cells(report: &AnalysisReport, row: &Row<'_>) -> Vec<String> {
         .chars()
         .take(MAX_NAME)
         .collect();
-    // A device that is ok for most of the time is listed because of its worst incident.
-    let verdict = match (row.report.verdict, row.worse) {
-        (Some(own), Some(worst)) => format!("{}, {}", own.name(), worst.name()),
-        (Some(verdict), None) | (None, Some(verdict)) => verdict.name().to_owned(),
-        (None, None) => "no verdict".to_owned(),
-    };
-    let trouble = if row.trouble_s > 0.0 {
-        duration(row.trouble_s)
-    } else {
-        "-".to_owned()
-    };
     let cell = |value: Option<f64>, format: fn(f64) -> String| value.map_or("-".to_owned(), format);
     vec![
         name,
-        verdict,
-        trouble,
+        row.report
+            .verdict
+            .map_or("no verdict", Verdict::name)
+            .to_owned(),
+        row.incidents.map_or("-".to_owned(), incidents_text),
+        cell(row.incidents.map(|total| total.seconds), duration),
         cell(read.iops.mean, cells::number),
         cell(write.iops.mean, cells::number),
         cell(all.mib_per_s.mean, cells::number),
@@ -624,41 +529,29 @@ fn drawn(
     sparkline(&points, range, report.is_unicode)
 }
 
-/// Appends the devices that are not in the table: those without a verdict on one line, and those that are ok or idle on
-/// another.
+/// Appends the devices that are not in the table on one line.
 fn push_others(report: &AnalysisReport, rows: &[Row<'_>], out: &mut Text<'_>) {
-    let is_other =
-        |device: &&DeviceReport| !rows.iter().any(|row| std::ptr::eq(row.report, *device));
-    let list = |title: &str, is_meant: &dyn Fn(&DeviceReport) -> bool| {
-        let meant = report
-            .devices
-            .iter()
-            .filter(is_other)
-            .filter(|device| is_meant(device));
-        let names: Vec<String> = meant
-            .map(|device| sanitize(&device.device).into_owned())
-            .collect();
-        (!names.is_empty()).then(|| {
-            format!(
-                "{} {title}: {}",
-                names.len(),
-                named(&names, MAX_NAMED, ", ")
-            )
-        })
-    };
-    let has = |device: &DeviceReport, verdict| device.intervals > 0 && device.verdict == verdict;
-    let little = list("without a verdict and with little I/O", &|device| {
-        has(device, None)
-    });
-    let others = [
-        list("ok", &|device| has(device, Some(Verdict::Ok))),
-        list("idle", &|device| has(device, Some(Verdict::Idle))),
-        list("without an interval", &|device| device.intervals == 0),
+    let kinds = [
+        ("ok", Some(Verdict::Ok)),
+        ("idle", Some(Verdict::Idle)),
+        ("without an interval", None),
     ];
-    let others = others.into_iter().flatten().collect::<Vec<_>>().join("; ");
-    for line in little.into_iter().chain([others]) {
-        out.push(&line, 0);
+    let mut parts = Vec::new();
+    for (title, verdict) in kinds {
+        let mut names = Vec::new();
+        for device in &report.devices {
+            let is_listed = rows.iter().any(|row| std::ptr::eq(row.report, device));
+            let own = device.verdict.filter(|_| device.intervals > 0);
+            if !is_listed && own == verdict {
+                names.push(sanitize(&device.device).into_owned());
+            }
+        }
+        if !names.is_empty() {
+            let named = named(&names, MAX_NAMED, ", ");
+            parts.push(format!("{} {title}: {named}", names.len()));
+        }
     }
+    out.push(&parts.join("; "), 0);
 }
 
 /// Two captures, or ranges of time of them: their names and analyses; and the names of devices that differ between them.
@@ -672,27 +565,23 @@ pub struct Comparison<'a> {
 impl<'a> Comparison<'a> {
     /// The devices that are in both captures.
     fn in_both(&self) -> Vec<(&'a DeviceReport, &'a DeviceReport)> {
-        // A device that is paired is not compared with another one that has its name.
-        let name_after = |name: &'a str| match self.pairs.iter().find(|(before, _)| before == name)
-        {
-            Some((_, after)) => Some(after.as_str()),
-            None => self
-                .pairs
-                .iter()
-                .all(|(_, after)| after != name)
-                .then_some(name),
-        };
-        let find = |name: &str| {
-            self.after
-                .1
-                .devices
-                .iter()
-                .find(|device| device.device == name)
-        };
-        let before = self.before.1.devices.iter();
-        before
-            .filter_map(|device| Some((device, find(name_after(&device.device)?)?)))
-            .collect()
+        let mut found = Vec::new();
+        for old in &self.before.1.devices {
+            let pair = self.pairs.iter().find(|(before, _)| *before == old.device);
+            let name = match pair {
+                Some((_, after)) => after,
+                // A device that is paired is not compared with another one that has its name.
+                None if self.pairs.iter().any(|(_, after)| *after == old.device) => continue,
+                None => &old.device,
+            };
+            let mut devices = self.after.1.devices.iter();
+            found.extend(
+                devices
+                    .find(|new| new.device == *name)
+                    .map(|new| (old, new)),
+            );
+        }
+        found
     }
 
     /// The devices that are in both captures and were busy in one.
@@ -704,16 +593,15 @@ impl<'a> Comparison<'a> {
 
     /// The names of the devices of each capture that the other lacks.
     fn only_in_one(&self) -> [Vec<&'a str>; 2] {
-        let (before, after): (Vec<_>, Vec<_>) = self.in_both().into_iter().unzip();
-        [(self.before, before), (self.after, after)].map(|((_, capture), in_both)| {
-            let is_alone =
-                |device: &&DeviceReport| !in_both.iter().any(|one| std::ptr::eq(*one, *device));
-            capture
-                .devices
-                .iter()
-                .filter(is_alone)
-                .map(|device| device.device.as_str())
-                .collect()
+        let (old, new): (Vec<_>, Vec<_>) = self.in_both().into_iter().unzip();
+        [(self.before, old), (self.after, new)].map(|((_, capture), in_both)| {
+            let mut names = Vec::new();
+            for device in &capture.devices {
+                if !in_both.iter().any(|one| std::ptr::eq(*one, device)) {
+                    names.push(device.device.as_str());
+                }
+            }
+            names
         })
     }
 }
@@ -730,29 +618,37 @@ pub fn compare_text(comparison: &Comparison<'_>, width: usize, out: &mut Vec<u8>
     }
     let pairs = comparison.busy();
     for (old, new) in &pairs {
-        push_compared(old, new, out);
+        let incidents = [
+            before.1.events.incident_total(&old.device),
+            after.1.events.incident_total(&new.device),
+        ];
+        push_compared(old, new, incidents, out);
     }
     if pairs.is_empty() {
         let text = "No device was active in both captures; --pair BEFORE=AFTER compares devices of different names.";
         out.heading(text, 0);
     }
-    let only = comparison.only_in_one();
-    for ((title, name), names) in [("before", &before.0), ("after", &after.0)]
-        .into_iter()
-        .zip(only)
-    {
+    let [only_before, only_after] = comparison.only_in_one();
+    for (title, file, names) in [
+        ("before", &before.0, only_before),
+        ("after", &after.0, only_after),
+    ] {
         if !names.is_empty() {
-            let place = if before.0 == after.0 {
-                title.to_owned()
-            } else {
-                format!("in {name}")
+            let place = match before.0 == after.0 {
+                true => title.to_owned(),
+                false => format!("in {file}"),
             };
             out.heading(&format!("Only {place}: {}.", names.join(", ")), 0);
         }
     }
 }
 
-fn push_compared(old: &DeviceReport, new: &DeviceReport, out: &mut Text<'_>) {
+fn push_compared(
+    old: &DeviceReport,
+    new: &DeviceReport,
+    incidents: [Option<IncidentTotal>; 2],
+    out: &mut Text<'_>,
+) {
     let verdict = |report: &DeviceReport| report.verdict.map_or("no verdict", Verdict::name);
     let verdicts = match (verdict(old), verdict(new)) {
         (one, other) if one == other => format!("{one} in both"),
@@ -762,7 +658,12 @@ fn push_compared(old: &DeviceReport, new: &DeviceReport, out: &mut Text<'_>) {
         true => old.device.clone(),
         false => format!("{} -> {}", old.device, new.device),
     };
-    out.heading(&format!("{name}: {verdicts}"), 0);
+    let mut heading = format!("{name}: {verdicts}");
+    if incidents != [None, None] {
+        let [before, after] = incidents.map(|total| total.map_or("none".into(), incidents_text));
+        heading += &format!("; incidents: {before} -> {after}");
+    }
+    out.heading(&heading, 0);
     let differences = compare(old, new);
     let of = |outcome| {
         differences
@@ -927,17 +828,28 @@ pub fn compare_json(comparison: &Comparison<'_>, out: &mut Vec<u8>) {
                 .field("seconds", capture.clock.end.run_s),
         )
     };
-    let limits = |report: &DeviceReport| limits_of(report);
     let device = |(old, new): (&DeviceReport, &DeviceReport)| {
+        let before = comparison.before.1.events.incident_total(&old.device);
+        let after = comparison.after.1.events.incident_total(&new.device);
         Object::new()
             .field("device", &old.device)
             .field("verdict_before", old.verdict)
             .field("verdict_after", new.verdict)
+            .field("incidents_before", before.map_or(0, |total| total.count))
+            .field("incidents_after", after.map_or(0, |total| total.count))
+            .field(
+                "worst_incident_verdict_before",
+                before.map(|total| total.worst),
+            )
+            .field(
+                "worst_incident_verdict_after",
+                after.map(|total| total.worst),
+            )
             .field("explanation_before", explanation_text(old))
             .field("explanation_after", explanation_text(new))
             .list("quantities", compare(old, new).iter().map(quantity_json))
-            .field("limits_before", limits(old))
-            .field("limits_after", limits(new))
+            .field("limits_before", limits_of(old))
+            .field("limits_after", limits_of(new))
             .field("device_after", &new.device)
     };
     let [only_before, only_after] = comparison.only_in_one();
@@ -953,7 +865,7 @@ pub fn compare_json(comparison: &Comparison<'_>, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod text_tests {
     use super::*;
-    use crate::judge::Distribution;
+    use crate::judge::{Distribution, Excluded};
     use crate::report::analysis::tests::report_of;
     use crate::topology::{Node, Topology};
 

@@ -16,9 +16,7 @@ use crate::judge::{
 };
 use crate::quantities::Quantity;
 use crate::quantities::device::*;
-use crate::report::analysis::{
-    capacity_sentences, cause_sentences, link_text, verdict_sentence, worse_verdict,
-};
+use crate::report::analysis::{capacity_sentences, cause_sentences, link_text, verdict_sentence};
 use crate::report::layout::sentence_numbers::{
     multiple, number, per_second, queue, time as time_text,
 };
@@ -148,7 +146,7 @@ impl<'a> Section<'a> {
             "<section class=\"device\" id=\"d{0}\" data-g=\"{0}\"><h2>{1} {2}{facts}</h2><p class=\"why\">{3}</p>",
             self.index,
             name(self.label()),
-            tags(self.report.verdict, worse_verdict(analysis, self.report)),
+            tags(analysis, self.report),
             escape(&verdict_sentence(analysis, self.report))
         );
         if let Some(history) = self.history {

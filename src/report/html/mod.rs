@@ -119,13 +119,8 @@ impl<'a> Page<'a> {
     fn charted(&self) -> Vec<&'a DeviceReport> {
         let is_charted = |report: &&DeviceReport| {
             let is_well = matches!(report.verdict, Some(Verdict::Ok | Verdict::Idle));
-            let has_incident = self
-                .analysis
-                .events
-                .incidents_of(&report.device)
-                .next()
-                .is_some();
-            report.intervals > 0 && (!is_well || has_incident || self.analysis.is_selection)
+            let incidents = self.analysis.events.incident_total(&report.device);
+            report.intervals > 0 && (!is_well || incidents.is_some() || self.analysis.is_selection)
         };
         devices_worst_first(self.analysis)
             .into_iter()

@@ -13,7 +13,7 @@ use crate::judge::{DeviceReport, Distribution, Verdict};
 use crate::quantities::device::*;
 use crate::quantities::host::{self, *};
 use crate::quantities::{HostQuantity, Quantity};
-use crate::report::analysis::{AnalysisReport, incidents_worst_first, worse_verdict};
+use crate::report::analysis::{AnalysisReport, incidents_worst_first, worst_incident_text};
 use crate::report::evidence::{
     incident_heading, incident_length_text, incident_parts, incident_time_text, sign_of_begin,
     verdict_mark,
@@ -87,32 +87,30 @@ pub(super) fn push_headline(
             layers.join(", ")
         );
     }
-    if !others.is_empty() {
-        let named: Vec<String> = others
-            .iter()
-            .take(MAX_NAMED)
-            .map(|one| short(one, time_of))
-            .collect();
-        let devices: HashSet<&str> = others
-            .iter()
-            .map(|one| &*one.summary.incident.victim.device)
-            .collect();
-        let on_devices = match devices.len() {
-            1 => String::new(),
-            several => format!(" on {several} devices"),
-        };
-        let more = others.len().saturating_sub(MAX_NAMED);
-        let more = if more > 0 {
-            format!("; {more} more")
-        } else {
-            String::new()
-        };
-        *out += &format!(
-            "<p class=\"main\"><a href=\"#events\">{}</a>{on_devices}: {}{more}.</p>",
-            counted(others.len() as u64, "other incident"),
-            named.join("; ")
-        );
+    if others.is_empty() {
+        return;
     }
+    let mut named: Vec<String> = others
+        .iter()
+        .take(MAX_NAMED)
+        .map(|one| short(one, time_of))
+        .collect();
+    if others.len() > MAX_NAMED {
+        named.push(format!("{} more", others.len() - MAX_NAMED));
+    }
+    let devices: HashSet<&str> = others
+        .iter()
+        .map(|one| &*one.summary.incident.victim.device)
+        .collect();
+    let on_devices = match devices.len() {
+        1 => String::new(),
+        several => format!(" on {several} devices"),
+    };
+    *out += &format!(
+        "<p class=\"main\"><a href=\"#events\">{}</a>{on_devices}: {}.</p>",
+        counted(others.len() as u64, "other incident"),
+        named.join("; ")
+    );
 }
 
 /// Another incident in a few words: `sdb stalled at 16:04:02 (1.0 s)`.
@@ -230,7 +228,7 @@ pub(super) fn push_overview(
             continue;
         };
         let link = link(&device.names.label, anchor(&report.device));
-        let tags = tags(report.verdict, worse_verdict(page.analysis, report));
+        let tags = tags(page.analysis, report);
         *out += &format!("<div class=\"name\">{link}</div><div class=\"verdict\">{tags}</div>");
         push_band(device.verdicts.values(), time, out);
     }
@@ -247,43 +245,50 @@ pub(super) fn push_ok_devices(reports: &[&DeviceReport], history: &History, out:
         counted(reports.len() as u64, "device"),
         if reports.len() == 1 { "was" } else { "were" }
     );
+    let rate = |of: &Distribution| of.mean.map(number);
+    let latency = |value: Option<f64>| value.map(time_text);
     for report in reports {
         let label = history
             .device(&report.device)
             .map_or(report.device.as_str(), |device| &device.names.label);
-        let rate = |of: &Distribution| of.mean.map(number).unwrap_or_default();
-        let latency = |value: Option<f64>| value.map(time_text).unwrap_or_default();
         *out += &format!(
-            "<tr><td class=\"device\">{}<td>{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}</tr>",
+            "<tr><td class=\"device\">{}<td>{}",
             name(label),
-            word(report.verdict),
+            word(report.verdict)
+        );
+        let numbers = [
             rate(&report.read.iops),
             rate(&report.write.iops),
             latency(report.read.await_ms.p50),
             latency(report.read.await_ms.p99),
             latency(report.write.await_ms.p50),
             latency(report.write.await_ms.p99),
-            report.all.queue.mean.map(queue).unwrap_or_default(),
-            report.util_pct.mean.map(percent).unwrap_or_default(),
-        );
+            report.all.queue.mean.map(queue),
+            report.util_pct.mean.map(percent),
+        ];
+        for number in numbers {
+            *out += &format!("<td class=\"n\">{}", number.unwrap_or_default());
+        }
+        out.push_str("</tr>");
     }
     out.push_str("</tbody></table></div></details>");
 }
 
-/// The verdict on a device, and that of its worst event if it is worse.
-pub(super) fn tags(own: Option<Verdict>, worse: Option<Verdict>) -> String {
-    let tag = |verdict: Option<Verdict>| {
-        format!(
-            "<span class=\"tag {}\">{}</span>",
-            class(verdict),
-            word(verdict)
-        )
+/// The verdict on a device over the whole time, with its incidents beside it.
+pub(super) fn tags(analysis: &AnalysisReport, report: &DeviceReport) -> String {
+    let own = tag(report.verdict, word(report.verdict));
+    let Some(total) = analysis.events.incident_total(&report.device) else {
+        return own;
     };
-    match (own, worse) {
-        (None, Some(_)) => tag(worse),
-        (Some(_), Some(_)) => format!("{} {}", tag(own), tag(worse)),
-        (_, None) => tag(own),
-    }
+    format!(
+        "{own} <small>{}:</small> {}",
+        counted(total.count, "incident"),
+        tag(Some(total.worst), &worst_incident_text(total))
+    )
+}
+
+fn tag(verdict: Option<Verdict>, text: &str) -> String {
+    format!("<span class=\"tag {}\">{text}</span>", class(verdict))
 }
 
 /// Appends the band. Each part shows the word for its verdict if it fits, otherwise its mark.
@@ -387,23 +392,27 @@ pub(super) fn push_host_charts(history: &History, time: &TimeAxis<'_>, out: &mut
     DISK_CHARTS
         .iter()
         .for_each(|chart| push_chart(chart, of_disks, &[], "", time, out));
-    let area = |label: &str, quantity: HostQuantity, class: &'static str| Area {
-        label: label.to_owned(),
-        key: quantity.name.to_owned(),
-        class,
-        values: history.host(&quantity).to_vec(),
-    };
     let cpu = [
-        area("system", CPU_SYSTEM_PCT, "a2"),
-        area("user", CPU_USER_PCT, "a1"),
-        area("stolen", CPU_STEAL_PCT, "a4"),
-        area("available", CPU_AVAILABLE_PCT, "rest"),
-    ];
+        ("system", CPU_SYSTEM_PCT, "a2"),
+        ("user", CPU_USER_PCT, "a1"),
+        ("stolen", CPU_STEAL_PCT, "a4"),
+        ("available", CPU_AVAILABLE_PCT, "rest"),
+    ]
+    .map(|(label, quantity, class)| area(label, quantity.name, class, history.host(&quantity)));
     push_areas("CPU", "Is there CPU left? ", &cpu, "", time, out);
     let of_tasks = |quantity: &HostQuantity| (quantity.name, history.host(quantity));
     TASK_CHARTS
         .iter()
         .for_each(|chart| push_chart(chart, of_tasks, &[], "", time, out));
+}
+
+fn area(label: &str, key: &str, class: &'static str, values: &[Extent]) -> Area {
+    Area {
+        label: label.to_owned(),
+        key: key.to_owned(),
+        class,
+        values: values.to_vec(),
+    }
 }
 
 pub(super) fn host_data(history: &History) -> Group<'_> {
@@ -434,65 +443,38 @@ pub(super) fn areas(usage: &UsageHistory, points: usize) -> Vec<Area> {
     const CLASSES: [&str; MAX_SHOWN] = ["a1", "a2", "a3", "a4"];
     let cgroups = usage.cgroups();
     let (shown, others) = cgroups.split_at(cgroups.len().min(MAX_SHOWN));
-    let bytes = |series: &Series<f64>| -> Vec<f64> {
-        (0..points)
-            .map(|point| series.get(point).copied().unwrap_or_default())
-            .collect()
+    let sum = |all: &[&Series<f64>]| -> Vec<f64> {
+        let at = |point| all.iter().filter_map(|bytes| bytes.get(point)).sum();
+        (0..points).map(at).collect()
     };
-    let sum = |all: &[Vec<f64>]| -> Vec<f64> {
-        (0..points)
-            .map(|point| all.iter().map(|bytes| bytes[point]).sum())
-            .collect()
-    };
-    let named = shown.iter().zip(CLASSES).map(|(cgroup, class)| {
-        (
-            cgroup_name(&cgroup.path),
-            format!("cgroup {}", sanitize(&cgroup.path)),
-            class,
-            bytes(&cgroup.bytes),
-        )
-    });
-    let others: Vec<Vec<f64>> = others
-        .iter()
-        .map(|cgroup| &cgroup.bytes)
-        .chain([&usage.others])
-        .map(bytes)
-        .collect();
-    let rest = [
-        ("other cgroups", "a5", sum(&others)),
-        ("no cgroup", "rest", bytes(&usage.unattributed)),
-    ];
-    let rest = rest.map(|(label, class, bytes)| (label.to_owned(), label.to_owned(), class, bytes));
-    let parts: Vec<(String, String, &'static str, Vec<f64>)> = named.chain(rest).collect();
-    let all = sum(&parts
-        .iter()
-        .map(|(.., bytes)| bytes.clone())
-        .collect::<Vec<_>>());
-    let share = |(bytes, all): (f64, &f64)| {
-        let mut share = Extent::default();
-        share.observe(100.0 * bytes / all, 1.0);
-        share
-    };
-    let areas = parts.into_iter().map(|(label, key, class, bytes)| {
-        let values = bytes.into_iter().zip(&all).map(share).collect();
-        Area {
-            label,
-            key,
-            class,
-            values,
+    let mut parts = Vec::new();
+    for (cgroup, class) in shown.iter().zip(CLASSES) {
+        let (label, key) = (cgroup_name(&cgroup.path), sanitize(&cgroup.path));
+        let area = area(&label, &format!("cgroup {key}"), class, &[]);
+        parts.push((area, sum(&[&cgroup.bytes])));
+    }
+    let mut rest: Vec<&Series<f64>> = others.iter().map(|cgroup| &cgroup.bytes).collect();
+    rest.push(&usage.others);
+    let (other, none) = ("other cgroups", "no cgroup");
+    parts.push((area(other, other, "a5", &[]), sum(&rest)));
+    parts.push((area(none, none, "rest", &[]), sum(&[&usage.unattributed])));
+    let total = |point: usize| -> f64 { parts.iter().map(|(_, bytes)| bytes[point]).sum() };
+    let totals: Vec<f64> = (0..points).map(total).collect();
+    let mut areas = Vec::new();
+    for (mut area, bytes) in parts {
+        let mut is_seen = areas.len() < shown.len();
+        for (bytes, total) in bytes.iter().zip(&totals) {
+            let share_pct = 100.0 * bytes / total;
+            is_seen |= share_pct > 0.05;
+            let mut share = Extent::default();
+            share.observe(share_pct, 1.0);
+            area.values.push(share);
         }
-    });
-    let is_seen = |area: &Area| {
-        area.values
-            .iter()
-            .filter_map(Extent::max)
-            .any(|share| share > 0.05)
-    };
+        if is_seen {
+            areas.push(area);
+        }
+    }
     areas
-        .enumerate()
-        .filter(|(at, area)| *at < shown.len() || is_seen(area))
-        .map(|(_, area)| area)
-        .collect()
 }
 
 /// Appends the table of the cgroups that used a device.

@@ -98,20 +98,24 @@ fn a_device_that_is_ok_most_of_the_time_is_not_cleared_of_its_trouble() {
         let (out, _, code) = output(&format!("analyze {details}-"), &input);
         assert_eq!(code, 0);
         let text = out.split_whitespace().collect::<Vec<_>>().join(" ");
-        let sentence =
-            "nvme0n1 was saturated for 30 s; over the whole time, nvme0n1 is ok: reads take";
-        assert!(text.contains(sentence), "{out}");
+        let parts = [
+            "nvme0n1 ok 1, saturated 30 s",
+            "nvme0n1 is ok: reads take",
+            ". 1 incident: saturated, 30 s.",
+        ];
+        assert!(parts.iter().all(|part| text.contains(part)), "{out}");
         assert!(!text.contains("Not the disk"), "{out}");
     }
     let (out, ..) = output("analyze --json -", &input);
     let document: Value = serde_json::from_str(&out).unwrap();
-    assert!(
-        document["not_the_disk"].is_null() && document["devices"][0]["verdict"] == "ok",
-        "{out}"
-    );
+    let device = &document["devices"][0];
+    let incidents = ["verdict", "incidents", "worst_incident_verdict"].map(|name| &device[name]);
+    assert_eq!(incidents, [&json!("ok"), &json!(1), &json!("saturated")]);
+    assert!(document["not_the_disk"].is_null(), "{out}");
     let (page, ..) = output("report - -o -", &input);
     assert!(
-        page.contains("nvme0n1 was saturated for 30 s; over the whole time, ")
+        page.contains("<small>1 incident:</small> <span class=\"tag saturated\">saturated</span>")
+            && page.contains(". 1 incident: saturated, 30 s.")
             && !page.contains("Not the disk")
     );
 }
