@@ -18,7 +18,7 @@ use crate::capture::RecordingHeader;
 use crate::console::{RunContext, Warnings};
 use crate::exit::Exit;
 use crate::intervals::{
-    BaselineStore, Detail, DeviceSelection, Input, IntervalRows, Intervals, NotFound, collect,
+    BaselineStore, Detail, DeviceSelection, Input, Intervals, NotFound, collect,
 };
 use crate::judge::{DeviceReport, SavedBaselines, queue_by_layer};
 use crate::report::analysis::{
@@ -88,7 +88,7 @@ impl Analyze {
         } else {
             context.time_zone()
         };
-        let (mut exit, analyzed) = sources.analyze("analyzing", &mut |_| {}, context)?;
+        let (mut exit, analyzed) = sources.analyze("analyzing", context)?;
         let Some(Analyzed { mut report, .. }) = analyzed else {
             return Ok(exit);
         };
@@ -146,7 +146,7 @@ impl Analyze {
                 detail: Detail::Comparison,
                 baselines: &baselines,
             };
-            let (exit_of_one, analysis) = sources.analyze("comparing", &mut |_| {}, context)?;
+            let (exit_of_one, analysis) = sources.analyze("comparing", context)?;
             let Some(one) = analysis.filter(|_| !matches!(exit_of_one, Exit::Signal(_))) else {
                 return Ok(exit_of_one);
             };
@@ -322,16 +322,14 @@ pub(super) struct Analyzed {
 }
 
 impl Sources<'_> {
-    /// Analyzes all intervals with hindsight and passes each to `on_interval`. Shows progress and reports missing data; `doing`
-    /// is the text for what the program does until Ctrl-C without a COUNT. Returns the exit code, and the analysis unless there
-    /// was nothing to analyze.
+    /// Analyzes all intervals with hindsight. Shows progress and reports missing data; `doing` is the text for what the program
+    /// does until Ctrl-C without a COUNT. Returns the exit code, and the analysis unless there was nothing to analyze.
     ///
     /// # Errors
     /// When the source cannot be read.
     pub(super) fn analyze(
         &self,
         doing: &str,
-        on_interval: &mut dyn FnMut(&IntervalRows),
         context: &mut RunContext<'_>,
     ) -> Result<(Exit, Option<Analyzed>)> {
         let Self {
@@ -345,14 +343,14 @@ impl Sources<'_> {
             // The running system lacks a device: it is opened again to say which.
             let mut intervals =
                 Intervals::open(input, selection, detail, baselines, context.clock)?;
-            return analyze_intervals(&mut intervals, None, on_interval, context);
+            return analyze_intervals(&mut intervals, None, context);
         };
         let mut intervals =
             Intervals::open(&read.input, selection, detail, baselines, context.clock)?;
         if !input.as_live {
             intervals = intervals.with_hindsight(read.learned);
         }
-        analyze_intervals(&mut intervals, read.signal, on_interval, context)
+        analyze_intervals(&mut intervals, read.signal, context)
     }
 }
 
@@ -360,7 +358,6 @@ impl Sources<'_> {
 fn analyze_intervals(
     intervals: &mut Intervals<'_>,
     signal: Option<u8>,
-    on_interval: &mut dyn FnMut(&IntervalRows),
     context: &mut RunContext<'_>,
 ) -> Result<(Exit, Option<Analyzed>)> {
     let mut progress = Progress::new(context.err_is_terminal, context.clock.monotonic());
@@ -370,8 +367,7 @@ fn analyze_intervals(
     let collected = collect(
         intervals,
         &mut |warning| warnings.warn_capture(warning, shared.borrow_mut().err),
-        &mut |rows| {
-            on_interval(rows);
+        &mut || {
             count += 1;
             progress.show(|| format!("{count} intervals"), &mut shared.borrow_mut());
         },
@@ -402,8 +398,7 @@ fn analyze_intervals(
         is_selection: false,
         host: collected.host,
         events: collected.events,
-        latencies: collected.latencies,
-        clock: collected.clock,
+        history: collected.history,
         time_zone: TimeZone::UTC,
         has_details: true,
         is_unicode: true,

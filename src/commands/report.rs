@@ -13,7 +13,7 @@ use super::analyze::{Analyzed, Sources};
 use super::options::{FILE_FIRST, Host, SourceOptions, VerdictOptions};
 use crate::console::RunContext;
 use crate::exit::Exit;
-use crate::intervals::{Detail, DeviceSelection, History, Input, IntervalRows};
+use crate::intervals::{Detail, DeviceSelection, Input};
 use crate::report::html::Page;
 use crate::sanitize::sanitize;
 use crate::sink::{check_new_file, write_atomically};
@@ -75,9 +75,7 @@ impl Report {
             detail: Detail::Analysis,
             baselines: &baselines,
         };
-        let mut history = History::default();
-        let observe = &mut |rows: &IntervalRows| history.observe(rows);
-        let (exit, analyzed) = sources.analyze("reporting", observe, context)?;
+        let (exit, analyzed) = sources.analyze("reporting", context)?;
         let Some(Analyzed {
             report: mut analysis,
             host,
@@ -92,7 +90,6 @@ impl Report {
         (analysis.time_zone, analysis.is_selection) = (time_zone, selection.names_devices());
         let html = Page {
             analysis: &analysis,
-            history,
             host,
             capture,
             saturation_threshold,

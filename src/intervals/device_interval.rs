@@ -9,6 +9,7 @@ use jiff::Timestamp;
 
 use super::device_names::DeviceNames;
 use super::incident::OngoingIncident;
+use super::spread::{HostSpread, Spread};
 use crate::attribution::{Attribution, Limit};
 use crate::counters::Health;
 use crate::judge::{Evidence, Judged, NfsWait, Verdict};
@@ -77,6 +78,8 @@ pub struct IntervalHeader {
     pub host: HostStats,
     /// The NFS mounts that tasks may wait for; empty unless they wait for I/O that no device shows.
     pub nfs_waits: Vec<NfsWait>,
+    /// The quantities of the host in several intervals; `None` for one.
+    pub host_spread: Option<Box<HostSpread>>,
 }
 
 /// One device over one interval.
@@ -96,7 +99,7 @@ pub enum DeviceState {
     /// The counters of a device in this total were reset: no statistics.
     MemberReset,
     /// The kernel does not count its requests. The statistics are all zero.
-    AccountingOff(Box<Interval>),
+    AccountingOff(Box<Judged>),
     /// It is missing from a sample of the interval: no statistics.
     Event(EventKind),
 }
@@ -108,9 +111,17 @@ impl DeviceState {
         match self {
             Self::Active(activity) => {
                 own + size_of::<DeviceActivity>()
-                    + size_of_val(activity.judged.assessment().evidence.as_slice())
+                    + activity
+                        .judged
+                        .worst
+                        .as_ref()
+                        .map_or(0, |worst| worst.memory())
+                    + activity
+                        .spread
+                        .as_ref()
+                        .map_or(0, |spread| size_of_val(&**spread))
             }
-            Self::AccountingOff(_) => own + size_of::<Interval>(),
+            Self::AccountingOff(_) => own + size_of::<Judged>(),
             Self::Reset | Self::MemberReset | Self::Event(_) => own,
         }
     }
@@ -133,6 +144,8 @@ pub struct DeviceActivity {
     pub incident: Option<OngoingIncident>,
     /// The facts about its health; `None` if none are known.
     pub health: Option<Arc<Health>>,
+    /// How far the quantities of several intervals were spread; `None` for one.
+    pub spread: Option<Box<Spread>>,
 }
 
 /// The cgroup with most of a device's bytes.

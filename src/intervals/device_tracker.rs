@@ -18,7 +18,9 @@ use super::total::{Total, counts_in_total};
 use crate::attribution::Attribution;
 use crate::baselines::RecordedBaselines;
 use crate::counters::{Device, Sample};
-use crate::judge::{DeviceStep, HostJudge, KnownDevice, Settings, Step as JudgedStep, Verdict};
+use crate::judge::{
+    DeviceStep, HostJudge, Judged, KnownDevice, Settings, Step as JudgedStep, Verdict,
+};
 use crate::metrics::{DeviceMatch, HostStats, Interval};
 use crate::source::DeviceResolver;
 use crate::topology::Topology;
@@ -315,14 +317,13 @@ impl<'b> DeviceTracker<'b> {
         let mut judged = Vec::new();
         for index in &self.order {
             let (attributes, record) = (&self.attributes[*index], &self.records[*index]);
-            let (Some(interval), Some(latest)) = (&record.unjudged, &record.latest) else {
+            let (Some(interval), Some(_)) = (&record.unjudged, &record.latest) else {
                 continue;
             };
             if filter.is_selected(attributes) {
                 judged.push(JudgedDevice {
                     names: &attributes.names,
-                    interval,
-                    assessment: &latest.assessment,
+                    judged: Judged::of(interval, record.latest.as_ref()),
                     top_cgroup: top_cgroup(attribution, &attributes.names.device),
                 });
             }
@@ -384,7 +385,7 @@ impl<'b> DeviceTracker<'b> {
                 record.interrupt();
                 DeviceState::Reset
             } else if attributes.is_accounting_off && interval.completed() == 0 {
-                DeviceState::AccountingOff(Box::new(*interval))
+                DeviceState::AccountingOff(Box::new(std::mem::take(&mut record.judged)))
             } else {
                 let mut activity = Box::new(record.take_activity(without_util, last.at.wall));
                 activity.top_cgroup = top_cgroup(attribution, &device.name);

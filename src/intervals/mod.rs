@@ -31,8 +31,10 @@ mod run_clock;
 mod running_totals;
 mod sample_source;
 pub mod series;
+mod spread;
 mod step_source;
 mod stream;
+mod sum;
 mod summary;
 mod total;
 mod traced;
@@ -57,7 +59,7 @@ pub use running_totals::{
     LimitedCgroup, MetricsSnapshot, QUEUE_BOUNDS, RunningTotals,
 };
 pub use sample_source::{check_stated, with_stated};
-pub use series::LatencySeries;
+pub use spread::{HostSpread, Spread};
 pub use step_source::{Next, StepSource};
 pub use stream::{Intervals, Learned, NextInterval};
 pub use summary::{DeviceSummary, Peak, RunSpan};

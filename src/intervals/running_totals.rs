@@ -540,7 +540,12 @@ mod tests {
         };
         totals.observe(&active(stats, capped), 2.0);
         totals.observe(&active(stats, Assessment::default()), 2.0);
-        totals.observe(&interval(DeviceState::AccountingOff(Box::new(stats))), 2.0);
+        totals.observe(
+            &interval(DeviceState::AccountingOff(Box::new(Judged::of(
+                &stats, None,
+            )))),
+            2.0,
+        );
         totals.observe(&interval(DeviceState::Reset), 2.0);
         let times = totals.sum.times;
         let seconds: Vec<(Option<Verdict>, f64)> =

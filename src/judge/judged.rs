@@ -99,28 +99,39 @@ impl Judged {
             .filter(|_| worst.seconds < self.interval.seconds() - TOLERANCE_S)
     }
 
+    /// The requests of a kind, or reads and writes together.
+    pub fn requests(&self, direction: IoDirection) -> Completed {
+        match direction {
+            IoDirection::Reads => self.interval.reads,
+            IoDirection::Writes => self.interval.writes,
+            IoDirection::Flushes => self.interval.flushes,
+            IoDirection::Both => self.interval.reads.beside(&self.interval.writes),
+        }
+    }
+
     /// The latency of requests of a kind as a multiple of the highest that they may have on the unloaded device, and for reads and
     /// writes together that of both; `None` unless that is known of nearly all of them.
     pub fn saturation(&self, direction: IoDirection) -> Option<f64> {
-        let Interval {
-            reads,
-            writes,
-            flushes,
-            ..
-        } = &self.interval;
-        let [of_reads, of_writes, of_flushes] = self.compared;
-        match direction {
-            IoDirection::Reads => of_reads.saturation(reads),
-            IoDirection::Writes => of_writes.saturation(writes),
-            IoDirection::Flushes => of_flushes.saturation(flushes),
-            IoDirection::Both => {
-                let both = Compared {
-                    taken_ms: of_reads.taken_ms + of_writes.taken_ms,
-                    unloaded_ms: of_reads.unloaded_ms + of_writes.unloaded_ms,
-                };
-                both.saturation(&reads.beside(writes))
-            }
-        }
+        let [reads, writes, flushes] = self.compared;
+        let compared = match direction {
+            IoDirection::Reads => reads,
+            IoDirection::Writes => writes,
+            IoDirection::Flushes => flushes,
+            IoDirection::Both => Compared {
+                taken_ms: reads.taken_ms + writes.taken_ms,
+                unloaded_ms: reads.unloaded_ms + writes.unloaded_ms,
+            },
+        };
+        let least_ms = MIN_KNOWN_FRACTION * self.requests(direction).time.ms as f64;
+        let is_known = compared.unloaded_ms > 0.0 && compared.taken_ms >= least_ms;
+        is_known.then(|| compared.taken_ms / compared.unloaded_ms)
+    }
+}
+
+impl Worst {
+    /// An estimate of its memory in bytes.
+    pub fn memory(&self) -> usize {
+        size_of::<Self>() + size_of_val(self.assessment.evidence.as_slice())
     }
 }
 
@@ -149,13 +160,6 @@ impl Compared {
             },
             None => Self::default(),
         }
-    }
-
-    /// `None` unless it is known of nearly all of these requests.
-    fn saturation(&self, requests: &Completed) -> Option<f64> {
-        let is_known =
-            self.unloaded_ms > 0.0 && self.taken_ms >= MIN_KNOWN_FRACTION * requests.time.ms as f64;
-        is_known.then(|| self.taken_ms / self.unloaded_ms)
     }
 }
 

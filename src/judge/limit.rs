@@ -159,12 +159,15 @@ impl Step {
     }
 }
 
+/// The most steps that are kept beyond the latest ones, so that they need not move for each step.
+const OLDER: usize = 16;
+
 /// The latest steps of a device, and the limits found so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RateHistory {
     device: KnownDevice,
     stated: StatedCap,
-    /// In the order of time, [`RING`] of them and up to as many older ones, which are dropped all at once.
+    /// In the order of time, [`RING`] of them and up to [`OLDER`] more, which are dropped all at once.
     latest: Vec<Step>,
     /// The limit on each of [`RATES`] that was found; `None` without one.
     known: [Option<Plateau>; RATES.len()],
@@ -187,9 +190,10 @@ impl RateHistory {
     /// Takes a step, in which reads and writes took `over` times the highest unloaded latency. Returns the limit that holds
     /// the device; `None` if none is seen.
     pub(super) fn observe(&mut self, load: &Load, over: [f64; 2]) -> Option<Plateau> {
-        if self.latest.len() == 2 * RING {
-            self.latest.drain(..=RING);
+        if self.latest.len() == RING + OLDER {
+            self.latest.drain(..=OLDER);
         }
+        self.latest.reserve_exact(RING + OLDER - self.latest.len());
         let now = Step { load: *load, over };
         self.latest.push(now);
         if !now.waits() {

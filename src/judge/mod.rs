@@ -72,8 +72,8 @@ pub use not_the_disk::not_the_disk;
 pub use peers::SlowBesidePeers;
 pub use queue_by_layer::{Layer, LayerLink, QueueByLayer, WaitLocation, queue_by_layer};
 pub use report::{
-    DeviceAnalysis, DeviceReport, ExceededCap, Excluded, MIN_UTIL_INTERVAL_S, Observation,
-    OtherCause, PlateauInRun, WorstMoment,
+    DeviceAnalysis, DeviceReport, ExceededCap, Excluded, MIN_UTIL_INTERVAL_S, OtherCause,
+    PlateauInRun, WorstMoment,
 };
 pub use saved_baselines::{DeviceBaseline, DeviceMatching, SavedBaselines, UnloadedLatency};
 pub use settings::{BaselineSource, KnownDevice, Settings, StatedCap};

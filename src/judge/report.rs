@@ -7,6 +7,7 @@ use super::blocks::{Block, BlockHistory};
 use super::direction::{DirectionReport, DirectionSummary};
 use super::histogram::{Distribution, Histogram};
 use super::host_report::{HostReport, LOW_IO_PRESSURE_PCT};
+use super::judged::Judged;
 use super::levels::{CapacityByDirection, CapacityReport, ConcurrencyLevel, DeviceLevels};
 use super::limit::Plateau;
 use super::settings::StatedCap;
@@ -21,22 +22,6 @@ use crate::metrics::{DataFlag, Interval};
 pub const MIN_UTIL_INTERVAL_S: f64 = 0.1;
 /// The most plateaus of a device that are kept.
 const MAX_PLATEAUS: usize = 16;
-
-/// One interval of a device.
-#[derive(Clone, Copy, Debug)]
-pub struct Observation<'a> {
-    pub stats: &'a Interval,
-    /// The worst judgement in it.
-    pub assessment: &'a Assessment,
-    /// The seconds with each verdict.
-    pub times: &'a VerdictTimes,
-    /// The reason why its util cannot be trusted and is left out; `None` if it can.
-    pub flag: Option<DataFlag>,
-    /// Seconds of all intervals before it, including those without the device.
-    pub run_s: f64,
-    /// The length of the current stall in seconds, as [`crate::metrics::StallTimer::observe`] returns it.
-    pub stalled_s: f64,
-}
 
 /// The worst moment of a device.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,10 +50,9 @@ pub struct PlateauInRun {
 pub struct DeviceAnalysis {
     device: String,
     intervals: u64,
-    sum: Interval,
+    sum: Judged,
     excluded: Excluded,
     longest_stall_s: f64,
-    times: VerdictTimes,
     /// The worst moment of each verdict, in the order of [`Verdict::ALL`].
     worst: [Option<Box<WorstMoment>>; Verdict::ALL.len()],
     plateaus: Vec<PlateauInRun>,
@@ -106,23 +90,20 @@ impl DeviceAnalysis {
         &self.device
     }
 
-    pub fn observe(&mut self, observation: &Observation<'_>) {
-        let Observation {
-            stats,
-            assessment,
-            run_s,
-            ..
-        } = *observation;
+    /// Adds an interval, before which there were `run_s` seconds of intervals, including those without the device. With a `flag`
+    /// its util cannot be trusted and is left out; `stalled_s` is the length of the current stall in seconds, as
+    /// [`crate::metrics::StallTimer::observe`] returns it.
+    pub fn observe(&mut self, judged: &Judged, flag: Option<DataFlag>, stalled_s: f64, run_s: f64) {
+        let (stats, assessment) = (&judged.interval, judged.assessment());
         let seconds = stats.seconds();
         self.intervals += 1;
-        self.sum = self.sum.followed_by(stats);
-        self.times.add_all(observation.times);
-        self.longest_stall_s = self.longest_stall_s.max(observation.stalled_s);
+        self.sum += judged;
+        self.longest_stall_s = self.longest_stall_s.max(stalled_s);
         self.note_worst(assessment, run_s);
         if let Some(plateau) = assessment.plateau() {
             self.note_plateau(plateau, run_s, seconds);
         }
-        let has_util = observation.flag.is_none() && seconds >= MIN_UTIL_INTERVAL_S;
+        let has_util = flag.is_none() && seconds >= MIN_UTIL_INTERVAL_S;
         if let Some(util) = stats.util_pct().filter(|_| has_util) {
             self.util_pct.add(util, seconds);
         }
@@ -149,10 +130,10 @@ impl DeviceAnalysis {
                 summary.sizes_kib.add(size_kib, requests.ios as f64);
             }
         }
-        let saturation = combined_saturation(stats, assessment);
+        let saturation = judged.saturation(IoDirection::Both);
         let kinds = [
-            assessment.read_saturation,
-            assessment.write_saturation,
+            judged.saturation(IoDirection::Reads),
+            judged.saturation(IoDirection::Writes),
             saturation,
         ];
         for (histogram, saturation) in self.saturation.iter_mut().zip(kinds) {
@@ -267,29 +248,29 @@ impl DeviceAnalysis {
             .iter()
             .map(|one| one.plateau.clone())
             .collect();
-        let verdict = self.times.summary();
+        let verdict = self.sum.times.summary();
         let at = Verdict::ALL.iter().position(|one| Some(*one) == verdict);
         let worst = at.and_then(|at| self.worst[at].take()).map(|worst| *worst);
         let mut report = DeviceReport {
             device: self.device,
             identity: None,
             verdict,
-            times: self.times,
+            times: self.sum.times,
             worst,
             exceeded: exceeded_caps(cap.unwrap_or_default(), &all),
             other_causes: Vec::new(),
             intervals: self.intervals,
-            seconds: self.sum.seconds(),
+            seconds: self.sum.interval.seconds(),
             busy_intervals: self.busy_intervals,
             excluded: self.excluded,
             longest_stall_s: self.longest_stall_s,
-            mean_queue: mean_queue(&self.sum),
+            mean_queue: mean_queue(&self.sum.interval),
             util_pct: self.util_pct.distribution(),
             read,
             write,
             all,
             levels: self.levels.both.finish(),
-            capacity: self.levels.capacity_of_all(&plateaus, &self.sum),
+            capacity: self.levels.capacity_of_all(&plateaus, &self.sum.interval),
             capacity_by_direction: self.levels.capacity(&plateaus),
             plateaus: self.plateaus,
             baseline,
@@ -298,31 +279,6 @@ impl DeviceAnalysis {
         report.other_causes = other_causes(&report, host);
         report
     }
-}
-
-/// The saturation of reads and writes together: the time that they took over the time that they would have taken unloaded.
-/// `None` if it is not known of both.
-fn combined_saturation(stats: &Interval, assessment: &Assessment) -> Option<f64> {
-    let kinds = [
-        (&stats.reads, assessment.read_saturation),
-        (&stats.writes, assessment.write_saturation),
-    ];
-    let (mut taken_ms, mut unloaded_ms) = (0.0, 0.0);
-    for (requests, saturation) in kinds {
-        let ms = requests.time.ms as f64;
-        match saturation.filter(|saturation| *saturation > 0.0) {
-            Some(saturation) => {
-                taken_ms += ms;
-                unloaded_ms += ms / saturation;
-            }
-            // A kind that hardly counts is not compared.
-            None if ms * 10.0 > stats.reads.time.ms as f64 + stats.writes.time.ms as f64 => {
-                return None;
-            }
-            None => {}
-        }
-    }
-    (unloaded_ms > 0.0).then(|| taken_ms / unloaded_ms)
 }
 
 /// The mean number of reads, writes and flushes in flight; `None` if the kernel gives no times of reads and writes.

@@ -118,8 +118,11 @@ impl Interval {
             ns,
             reads: none,
             writes: none,
+            discards: none,
+            flushes: none,
             busy: time,
             weighted: time,
+            in_flight_before: Some(0),
             in_flight: Some(0),
             ..Self::default()
         }

@@ -697,7 +697,7 @@ pub(crate) fn incident_parts(incident: &Incident, harm: &Harm) -> Vec<String> {
             .as_ref()
             .and_then(|cause| cause_text(cause, incident)),
         harm_text(incident, harm),
-        load_text(incident.requests, harm),
+        load_text(incident, harm),
         owner_text(incident),
         waiting_text(incident),
     ];
@@ -762,23 +762,22 @@ fn harm_text(incident: &Incident, harm: &Harm) -> Option<String> {
     ))
 }
 
-/// The rate of these requests and the queue: `300 reads/s, queue 16.0`, or `24 in flight, none completed`.
-fn load_text(requests: Option<IoDirection>, harm: &Harm) -> Option<String> {
-    match requests.zip(harm.per_s) {
-        Some((requests, per_s)) => {
-            let queue = harm
-                .queue
-                .map(|length| format!(", queue {}", queue(length)));
-            Some(format!(
-                "{}{}",
-                per_second(per_s, requests.noun()),
-                queue.unwrap_or_default()
-            ))
-        }
-        None => harm
+/// The rate of these requests, unless it is that of the limit that the cause names, and the queue: `300 reads/s, queue 16.0`, or
+/// `24 in flight, none completed`.
+fn load_text(incident: &Incident, harm: &Harm) -> Option<String> {
+    let Some((requests, per_s)) = incident.requests.zip(harm.per_s) else {
+        return harm
             .queue
-            .map(|in_flight| format!("{in_flight:.0} in flight, none completed")),
+            .map(|in_flight| format!("{in_flight:.0} in flight, none completed"));
+    };
+    let mut parts = Vec::new();
+    if incident.limit().is_none() {
+        parts.push(per_second(per_s, requests.noun()));
     }
+    if let Some(length) = harm.queue {
+        parts.push(format!("queue {}", queue(length)));
+    }
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// The cgroup that has most of the bytes, unless the limit names it.

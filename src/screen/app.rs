@@ -215,7 +215,7 @@ impl App {
                 .filter(|_| self.progress.is_none())
                 .map(event_text)
         };
-        let (message, end_s) = (late.or_else(event), frame.end_s);
+        let (message, end_s) = (late.or_else(event), frame.span.end_s);
         if let Some(message) = message.filter(|_| self.follows()) {
             self.say(message);
         }
@@ -232,7 +232,7 @@ impl App {
 
     /// The end of the interval under the cursor, in seconds of all intervals so far.
     pub(crate) fn cursor_s(&self) -> f64 {
-        self.moment().map_or(0.0, |moment| moment.end_s)
+        self.moment().map_or(0.0, |moment| moment.span.end_s)
     }
 
     /// Returns whether the page of the device is shown.

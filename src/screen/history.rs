@@ -1,9 +1,9 @@
-//! The intervals so far: exact ones for as long as memory permits, and earlier time as points, which become longer the
-//! more time there is; and the samples of the running system as compressed text, for recordings that begin in the past.
+//! The intervals so far: exact ones for as long as memory permits, and earlier time as sums, which become longer the more time
+//! there is; and the samples of the running system as compressed text, for recordings that begin in the past.
 //!
 //! Time is counted in seconds of all intervals so far (`_s`), as in events: breaks in time have no length.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::sync::Arc;
 
@@ -13,39 +13,54 @@ use flate2::write::DeflateEncoder;
 use jiff::Timestamp;
 
 use crate::attribution::Attribution;
-use crate::intervals::series::{Extent, Merge, WorstVerdict};
-use crate::intervals::{DeviceActivity, DeviceInterval, DeviceState, IntervalHeader, IntervalRows};
-use crate::judge::{Judged, Verdict};
-use crate::quantities::{Quantity, device};
+use crate::intervals::series::{Extent, Fold, Point, Series, TimeSpan};
+use crate::intervals::{DeviceInterval, IntervalRows};
+use crate::judge::Verdict;
+use crate::quantities::Quantity;
 use crate::topology::Topology;
 
-/// The most memory for intervals that are added up, in bytes, and as a fraction of that for exact intervals.
+/// The fraction of the memory that is for intervals which are added up.
+const SUM_FRACTION: usize = 5;
+/// The most memory for these, in bytes.
 const MAX_SUM_BYTES: usize = 8 << 20;
-const SUM_FRACTION: usize = 4;
-/// How much longer than the mean a sum of intervals may be.
-const LENGTH_TOLERANCE: f64 = 1.15;
+/// The fewest sums, however many devices there are.
+const MIN_SUMS: usize = 4;
+
 pub(crate) struct History {
-    /// The moments, oldest first.
-    frames: VecDeque<Frame>,
-    /// The number of the first frames that are sums of intervals, and the longest time that such a sum takes.
-    sums: usize,
-    sum_s: f64,
-    max_sum_bytes: usize,
-    /// The memory of the other frames.
+    series: Series<Content>,
+    /// The memory of the exact intervals.
     bytes: usize,
+    /// The memory of the sums.
+    sum_bytes: usize,
     pub(crate) max_bytes: usize,
     max_seconds: f64,
 }
 
+/// A moment: one interval, or several that were added up.
+pub(crate) type Frame = Point<Content>;
+
+/// What the screen shows of a moment.
+pub(crate) struct Content {
+    /// Without processes and a total, which the screen does not show.
+    pub(crate) rows: IntervalRows,
+    /// The devices and how they are stacked.
+    pub(crate) topology: Arc<Topology>,
+}
+
+impl Fold for Content {
+    fn add(&mut self, later: Self) {
+        self.rows.add(later.rows);
+        self.topology = later.topology;
+    }
+}
+
 impl History {
-    /// Creates a history that keeps exact intervals for these seconds, in at most about this memory in bytes.
+    /// Creates a history of at most about this memory in bytes, which keeps exact intervals for these seconds.
     pub(crate) fn new(max_seconds: f64, max_bytes: usize) -> Self {
         Self {
-            frames: VecDeque::new(),
-            sums: 0,
-            sum_s: 0.0,
-            max_sum_bytes: MAX_SUM_BYTES.min(max_bytes / SUM_FRACTION),
+            series: Series::default(),
             bytes: 0,
+            sum_bytes: 0,
             max_bytes,
             max_seconds,
         }
@@ -53,96 +68,96 @@ impl History {
 
     /// Adds an interval; `topology` is that of its devices.
     pub(crate) fn push(&mut self, rows: IntervalRows, topology: Arc<Topology>) {
-        let frame = Frame::new(rows, topology, self.end_s());
-        self.bytes += frame.memory();
-        let now = frame.end_s;
-        self.frames.push_back(frame);
-        while self.frames.len() > self.sums + 1
-            && let Some(oldest) = self.frames.get(self.sums)
-            && (self.bytes > self.max_bytes || oldest.end_s < now - self.max_seconds)
-        {
-            self.bytes -= oldest.memory();
-            self.add_to_sums();
+        let start_s = self.end_s();
+        let span = TimeSpan {
+            start_s,
+            end_s: start_s + rows.header.elapsed_s,
+        };
+        let attribution = rows.attribution.map(|all| Attribution {
+            processes: None,
+            ..all
+        });
+        let rows = IntervalRows {
+            total: None,
+            attribution,
+            ..rows
+        };
+        let content = Content { rows, topology };
+        self.bytes += content.memory();
+        self.series.push(span, content);
+        while let Some(bytes) = self.oldest_step_in_excess(span.end_s) {
+            self.bytes -= bytes;
+            self.series.add_oldest_step();
+        }
+        let last_sum = self.series.sums().next_back();
+        if let Some(bytes_of_sum) = last_sum.map(|sum| sum.memory()) {
+            let max_sum_bytes = MAX_SUM_BYTES.min(self.max_bytes / SUM_FRACTION);
+            self.series
+                .reduce((max_sum_bytes / bytes_of_sum).max(MIN_SUMS));
+            self.sum_bytes = self.series.sums().len() * bytes_of_sum;
         }
     }
 
-    /// Adds the oldest exact interval to the sums. If they need too much memory, each two of them become one.
-    fn add_to_sums(&mut self) {
-        let joined = self.sums.saturating_sub(1);
-        if self.frames[self.sums].end_s - self.frames[joined].begin_s() > self.sum_s
-            || self.sums == 0
-        {
-            self.sum(self.sums, self.sums + 1);
-            self.sums += 1;
-        } else {
-            self.sum(joined, joined + 2);
-        }
-        if self.sums > 1 && self.frames[self.sums - 1].memory() * self.sums > self.max_sum_bytes {
-            (0..self.sums / 2).for_each(|at| self.sum(at, at + 2));
-            self.sums = self.sums.div_ceil(2);
-            let all_s = self.frames[self.sums - 1].end_s - self.frames[0].begin_s();
-            self.sum_s = all_s / self.sums as f64 * LENGTH_TOLERANCE;
-        }
-    }
-
-    /// Replaces frames by their sum.
-    fn sum(&mut self, first: usize, end: usize) {
-        if let Some(sum) = Frame::sum(self.frames.range(first..end)) {
-            self.frames.drain(first..end);
-            self.frames.insert(first, sum);
-        }
+    /// Returns the memory of the oldest exact interval if that is too old at this time, or all need too much memory; the newest one
+    /// stays in any case.
+    fn oldest_step_in_excess(&self, now_s: f64) -> Option<usize> {
+        self.series.steps().nth(1)?;
+        let oldest = self.series.steps().next()?;
+        let is_old = oldest.span.end_s < now_s - self.max_seconds;
+        (is_old || self.bytes + self.sum_bytes > self.max_bytes).then(|| oldest.memory())
     }
 
     /// All moments, oldest first.
     pub(crate) fn frames(&self) -> &VecDeque<Frame> {
-        &self.frames
+        self.series.points()
     }
 
     /// The last interval; `None` before the first.
     pub(crate) fn newest(&self) -> Option<&Frame> {
-        self.frames.back()
+        self.frames().back()
     }
 
     /// The seconds of all intervals.
     pub(crate) fn end_s(&self) -> f64 {
-        self.newest().map_or(0.0, |newest| newest.end_s)
+        self.newest().map_or(0.0, |newest| newest.span.end_s)
     }
 
     /// Returns the moments that overlap a time.
     pub(crate) fn within(&self, begin_s: f64, end_s: f64) -> impl Iterator<Item = &Frame> {
         let first = self.count_before(begin_s);
-        self.frames
+        self.frames()
             .range(first..)
-            .take_while(move |frame| frame.begin_s() < end_s)
+            .take_while(move |frame| frame.span.start_s < end_s)
     }
 
     /// Returns the number of moments that end before a time.
     fn count_before(&self, time_s: f64) -> usize {
-        self.frames.partition_point(|frame| frame.end_s < time_s)
+        self.frames()
+            .partition_point(|frame| frame.span.end_s < time_s)
     }
 
     /// Returns the moment at a time: the interval that contains it, or the nearest one; `None` before the first
     /// interval.
     pub(crate) fn at(&self, time_s: f64) -> Option<&Frame> {
-        self.frames
+        self.frames()
             .get(self.count_before(time_s - 1e-9))
             .or(self.newest())
     }
 
     /// Returns the moment after one that ends at this time; `None` at the end.
     pub(crate) fn after(&self, end_s: f64) -> Option<&Frame> {
-        self.frames.get(self.count_before(end_s + 1e-9))
+        self.frames().get(self.count_before(end_s + 1e-9))
     }
 
     /// Returns the moment before one that ends at this time; `None` at the beginning.
     pub(crate) fn before(&self, end_s: f64) -> Option<&Frame> {
-        self.frames
+        self.frames()
             .get(self.count_before(end_s - 1e-9).checked_sub(1)?)
     }
 
     /// Returns the ends of all moments that have a time.
     pub(crate) fn times(&self) -> Vec<Timestamp> {
-        self.frames.iter().filter_map(Frame::end).collect()
+        self.frames().iter().filter_map(Frame::end).collect()
     }
 
     /// Returns the moment at a time of day, or the nearest one; `None` before the first interval with a wall clock.
@@ -153,7 +168,7 @@ impl History {
             if late > 0 { late + 1 } else { -late }
         };
         let timed = self
-            .frames
+            .frames()
             .iter()
             .filter_map(|frame| Some((frame, distance(frame.end()?))));
         timed
@@ -162,112 +177,41 @@ impl History {
     }
 
     /// Returns a device over a time that is a whole multiple of `column_s`: the column of this number.
-    pub(crate) fn column(&self, device: &str, column_s: f64, number: i64) -> Option<Point> {
+    pub(crate) fn column(&self, device: &str, column_s: f64, number: i64) -> Column<'_> {
         let (begin_s, end_s) = (number as f64 * column_s, (number + 1) as f64 * column_s);
         // A column much longer than an interval leaves out intervals that only touch it.
         let tolerance = 1e-6;
-        let points = self
-            .within(begin_s + tolerance, end_s - tolerance)
-            .filter_map(|one| one.point(device));
-        points.reduce(|mut sum, point| {
-            sum.merge(point);
-            sum
-        })
+        let mut place = 0;
+        let mut column = Column::default();
+        for frame in self.within(begin_s + tolerance, end_s - tolerance) {
+            if let Some(at) = frame.rows.position_near(place, device) {
+                place = at;
+                column.rows.push(&frame.rows.devices[at]);
+            }
+        }
+        column
     }
 }
 
-/// An interval, or several old ones that were added up.
-pub(crate) struct Frame {
-    /// The interval as it was, without processes and a total, which the screen does not show. Of several intervals, only
-    /// the sums and the worst verdicts of the devices are known.
-    pub(crate) rows: IntervalRows,
-    /// The total seconds of all intervals up to its end.
-    pub(crate) end_s: f64,
-    /// The devices and how they are stacked.
-    pub(crate) topology: Arc<Topology>,
-    /// The points of charts for each row of several intervals; `None` for a single one.
-    points: Option<Vec<Point>>,
+impl Content {
+    /// An estimate of its memory, without the parts that it shares with other intervals.
+    fn memory(&self) -> usize {
+        let mut bytes = size_of::<Frame>();
+        for device in &self.rows.devices {
+            bytes += size_of::<usize>() + device.state.memory();
+        }
+        for event in &self.rows.events {
+            bytes += 64 + event.names.device.len() + event.names.label.len();
+        }
+        let attribution = self.rows.attribution.as_ref();
+        bytes + attribution.map_or(0, Attribution::memory)
+    }
 }
 
 impl Frame {
-    /// Returns the frame of an interval that begins after `begin_s`; `topology` is that of its devices.
-    fn new(rows: IntervalRows, topology: Arc<Topology>, begin_s: f64) -> Self {
-        let end_s = begin_s + rows.header.elapsed_s;
-        let attribution = rows.attribution.map(|all| Attribution {
-            processes: None,
-            ..all
-        });
-        let rows = IntervalRows {
-            total: None,
-            attribution,
-            has_found_any: true,
-            ..rows
-        };
-        Self {
-            rows,
-            end_s,
-            topology,
-            points: None,
-        }
-    }
-
-    /// Adds up consecutive frames; `None` for no frames.
-    fn sum<'a>(frames: impl DoubleEndedIterator<Item = &'a Self> + Clone) -> Option<Self> {
-        let (first, last) = (frames.clone().next()?, frames.clone().next_back()?);
-        let mut rows: HashMap<&str, usize> = HashMap::new();
-        let mut sums: Vec<(&DeviceInterval, Judged, Point)> = Vec::new();
-        for (frame, row) in
-            frames.flat_map(|frame| (0..frame.rows.devices.len()).map(move |row| (frame, row)))
-        {
-            let (device, point) = (&frame.rows.devices[row], frame.point_of_row(row));
-            let judged = device.activity().map(|activity| activity.judged.clone());
-            let judged = judged.unwrap_or_default();
-            let row = *rows.entry(device.device()).or_insert(sums.len());
-            match sums.get_mut(row) {
-                Some((_, sum, merged)) => {
-                    *sum += &judged;
-                    merged.merge(point);
-                }
-                None => sums.push((device, judged, point)),
-            }
-        }
-        let devices = sums.iter().map(|(device, judged, _)| {
-            let activity = DeviceActivity {
-                judged: judged.clone(),
-                shown_verdict: judged.verdict(),
-                ..DeviceActivity::default()
-            };
-            DeviceInterval {
-                names: Arc::clone(&device.names),
-                state: DeviceState::Active(Box::new(activity)),
-            }
-        });
-        let header = IntervalHeader {
-            start: first.rows.header.start,
-            end: last.end().or(first.end()),
-            elapsed_s: last.end_s - first.begin_s(),
-            ..IntervalHeader::default()
-        };
-        Some(Self {
-            rows: IntervalRows {
-                header,
-                devices: devices.collect(),
-                ..IntervalRows::default()
-            },
-            end_s: last.end_s,
-            topology: Arc::clone(&last.topology),
-            points: Some(sums.iter().map(|(.., point)| *point).collect()),
-        })
-    }
-
     /// Returns whether it is a single interval, of which everything is known.
     pub(crate) fn is_exact(&self) -> bool {
-        self.points.is_none()
-    }
-
-    /// Its beginning: seconds of all intervals before it.
-    pub(crate) fn begin_s(&self) -> f64 {
-        self.end_s - self.rows.header.elapsed_s
+        self.steps == 1
     }
 
     /// Its end; `None` without a wall clock.
@@ -275,53 +219,9 @@ impl Frame {
         self.rows.header.end
     }
 
-    /// Returns the row of a device by the kernel's name; `None` if it was not present.
-    fn row(&self, name: &str) -> Option<usize> {
-        self.rows
-            .devices
-            .iter()
-            .position(|device| device.device() == name)
-    }
-
     /// Returns a device by the kernel's name; `None` if it was not present.
     pub(crate) fn device(&self, name: &str) -> Option<&DeviceInterval> {
-        self.row(name).map(|row| &self.rows.devices[row])
-    }
-
-    /// Returns what charts show of a device; `None` if it was not present.
-    pub(crate) fn point(&self, name: &str) -> Option<Point> {
-        self.row(name).map(|row| self.point_of_row(row))
-    }
-
-    fn point_of_row(&self, row: usize) -> Point {
-        let of_several = self.points.as_ref().map(|points| points[row]);
-        of_several.unwrap_or_else(|| Point::of(&self.rows.devices[row]))
-    }
-
-    /// An estimate of its memory, without the parts that it shares with other intervals.
-    fn memory(&self) -> usize {
-        let devices = self
-            .rows
-            .devices
-            .iter()
-            .map(|device| size_of::<usize>() + device.state.memory());
-        let events = self
-            .rows
-            .events
-            .iter()
-            .map(|event| 64 + event.names.device.len() + event.names.label.len());
-        size_of::<Self>()
-            + devices.sum::<usize>()
-            + events.sum::<usize>()
-            + self
-                .rows
-                .attribution
-                .as_ref()
-                .map_or(0, |attribution| attribution.memory())
-            + self
-                .points
-                .as_ref()
-                .map_or(0, |points| size_of_val(&points[..]))
+        self.rows.device(name)
     }
 }
 
@@ -335,48 +235,30 @@ pub(crate) fn is_trouble(verdict: Option<Verdict>) -> bool {
     verdict.is_some_and(Verdict::is_trouble)
 }
 
-/// A device over some time, for a column of a chart: the worst verdict and the quantities.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Point {
-    verdict: WorstVerdict,
-    extents: [Extent; device::CHARTED.len()],
+/// A device over the time of a column of a chart.
+#[derive(Default)]
+pub(crate) struct Column<'a> {
+    rows: Vec<&'a DeviceInterval>,
 }
 
-impl Point {
-    /// Returns the point of a device in one interval.
-    fn of(device: &DeviceInterval) -> Self {
-        let mut point = Self::default();
-        point.verdict.observe(device.verdict());
-        let Some(activity) = device.activity() else {
-            return point;
-        };
-        for (extent, quantity) in point.extents.iter_mut().zip(&device::CHARTED) {
-            if let Some((value, weight)) = quantity.weighted(&activity.judged) {
-                extent.observe(value, weight);
-            }
-        }
-        point
+impl Column<'_> {
+    /// Returns whether the device was present.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
     }
 
+    /// The worst verdict.
     pub(crate) fn verdict(&self) -> Option<Verdict> {
-        self.verdict.get().flatten()
+        self.rows.iter().map(|row| row.verdict()).max().flatten()
     }
 
-    /// Returns a quantity; empty if it is not known.
+    /// Returns a quantity that charts have; empty if it is not known.
     pub(crate) fn extent(&self, quantity: &Quantity) -> Extent {
-        let mut kept = device::CHARTED.iter();
-        let found = kept.position(|kept| kept.name == quantity.name);
-        found.map_or_else(Extent::default, |at| self.extents[at])
-    }
-}
-
-impl Merge for Point {
-    fn merge(&mut self, later: Self) {
-        self.verdict.merge(later.verdict);
-        self.extents
-            .iter_mut()
-            .zip(later.extents)
-            .for_each(|(extent, later)| extent.merge(later));
+        let mut extent = Extent::default();
+        for activity in self.rows.iter().filter_map(|row| row.activity()) {
+            extent.add(activity.extent(quantity));
+        }
+        extent
     }
 }
 
@@ -395,7 +277,7 @@ struct Stored {
 pub(crate) struct SampleTexts {
     samples: VecDeque<Stored>,
     bytes: usize,
-    max_bytes: usize,
+    pub(crate) max_bytes: usize,
     max_seconds: f64,
 }
 
@@ -477,59 +359,74 @@ impl SampleTexts {
 }
 
 #[cfg(test)]
-mod mod_tests {
+mod memory_tests {
     use super::*;
 
     impl History {
-        /// An estimate of the memory of all intervals and points.
+        /// An estimate of the memory of all intervals and sums.
         pub(crate) fn memory(&self) -> usize {
-            self.frames.iter().map(Frame::memory).sum()
+            self.frames().iter().map(|frame| frame.memory()).sum()
         }
     }
 }
 
 #[cfg(test)]
-mod frame_tests {
+mod column_tests {
     use super::*;
+    use crate::intervals::{DeviceActivity, DeviceState, IntervalHeader};
     use crate::judge::Assessment;
     use crate::metrics::{Completed, Interval};
+    use crate::quantities::device::{READ_AWAIT_MS, WRITE_AWAIT_MS};
 
-    fn point(verdict: Verdict, await_ms: Option<f64>) -> Point {
+    fn rows(verdict: Verdict, await_ms: Option<f64>) -> IntervalRows {
         let reads = await_ms.map_or(Completed::default(), |await_ms| {
             Completed::example(1.0, 10, await_ms)
         });
-        let stats = Interval {
+        let interval = Interval {
             reads,
-            ..Interval::default()
+            ..Interval::unknown(1.0)
         };
         let assessment = Assessment {
             verdict: Some(verdict),
             ..Assessment::default()
         };
-        let activity = DeviceActivity::example(stats, assessment);
-        Point::of(&DeviceInterval::without_alias(
-            "sda",
-            DeviceState::Active(Box::new(activity)),
-        ))
+        let activity = DeviceActivity::example(interval, assessment);
+        IntervalRows {
+            header: IntervalHeader {
+                elapsed_s: 1.0,
+                ..IntervalHeader::default()
+            },
+            devices: vec![DeviceInterval::without_alias(
+                "sda",
+                DeviceState::Active(Box::new(activity)),
+            )],
+            ..IntervalRows::default()
+        }
     }
 
     #[test]
-    fn a_point_has_the_worst_verdict_and_the_extent_of_what_is_known() {
-        let mut sum = point(Verdict::Ok, None);
-        for (verdict, await_ms) in [
-            (Verdict::Saturated, 4.0),
-            (Verdict::Queueing, 1.0),
-            (Verdict::Ok, 1.0),
-        ] {
-            sum.merge(point(verdict, Some(await_ms)));
+    fn a_column_has_the_worst_verdict_and_the_extent_of_what_is_known() {
+        // All steps are exact, or all but the last are added up.
+        for max_bytes in [usize::MAX, 1] {
+            let mut history = History::new(f64::INFINITY, max_bytes);
+            for (verdict, await_ms) in [
+                (Verdict::Ok, None),
+                (Verdict::Saturated, Some(4.0)),
+                (Verdict::Queueing, Some(1.0)),
+                (Verdict::Ok, Some(1.0)),
+            ] {
+                history.push(rows(verdict, await_ms), Arc::default());
+            }
+            let column = history.column("sda", 4.0, 0);
+            assert_eq!(column.verdict(), Some(Verdict::Saturated));
+            let reads = column.extent(&READ_AWAIT_MS);
+            assert_eq!(
+                (reads.min(), reads.mean(), reads.max()),
+                (Some(1.0), Some(2.0), Some(4.0))
+            );
+            assert!(column.extent(&WRITE_AWAIT_MS).is_empty());
+            assert!(history.column("sdb", 4.0, 0).is_empty());
         }
-        assert_eq!(sum.verdict(), Some(Verdict::Saturated));
-        let reads = sum.extent(&device::READ_AWAIT_MS);
-        assert_eq!(
-            (reads.min(), reads.mean(), reads.max()),
-            (Some(1.0), Some(2.0), Some(4.0))
-        );
-        assert!(sum.extent(&device::WRITE_AWAIT_MS).is_empty());
     }
 }
 

@@ -501,7 +501,10 @@ impl App {
                 self.message = None;
                 if let Some(time_s) = self.regions.chart_at(column, row) {
                     self.has_moved = true;
-                    self.cursor = self.history.at(time_s.max(0.0)).map(|moment| moment.end_s);
+                    self.cursor = self
+                        .history
+                        .at(time_s.max(0.0))
+                        .map(|moment| moment.span.end_s);
                 }
                 if let Some(device) = self.regions.device_at(row).cloned()
                     && self.page == Page::List

@@ -31,8 +31,16 @@ pub(crate) use theme::Theme;
 
 /// The seconds for which the intervals and samples of the running system are kept exactly.
 pub(crate) const LIVE_HISTORY_S: f64 = 3600.0;
-/// The memory for intervals of the running system, in bytes, if samples use all of theirs; memory that samples do not
-/// need is used for intervals, too. Together with sums of older intervals, it is at most 64 MiB.
-pub(crate) const LIVE_HISTORY_BYTES: usize = 30 << 20;
-/// The memory for samples of the running system as text, in bytes.
-pub(crate) const MAX_TEXT_BYTES: usize = 26 << 20;
+/// The memory for intervals and samples of the running system in bytes, however short the interval. With the program itself and
+/// what is known of each device, it makes 64 MiB for 500 devices.
+pub(crate) fn live_history_bytes(devices: usize) -> usize {
+    const WITHOUT_DEVICES: usize = 46 << 20;
+    const OF_DEVICE: usize = 72 << 10;
+    const LEAST: usize = 6 << 20;
+    WITHOUT_DEVICES
+        .saturating_sub(devices * OF_DEVICE)
+        .max(LEAST)
+}
+
+/// The part of this memory that samples as text may take.
+pub(crate) const TEXT_FRACTION: usize = 3;

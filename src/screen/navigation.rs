@@ -38,7 +38,7 @@ impl App {
         self.message = None;
         self.cursor = self
             .cursor
-            .or(self.history.newest().map(|newest| newest.end_s));
+            .or(self.history.newest().map(|newest| newest.span.end_s));
     }
 
     /// Notes the time on the monotonic clock, and advances a replay.
@@ -60,7 +60,7 @@ impl App {
             return;
         }
         self.axis.played_s += passed * speed;
-        while let Some(next) = self.history.after(end_s).map(|moment| moment.end_s)
+        while let Some(next) = self.history.after(end_s).map(|moment| moment.span.end_s)
             && self.axis.played_s >= next - end_s
         {
             self.axis.played_s -= next - end_s;
@@ -109,7 +109,7 @@ impl App {
         } else {
             self.history.before(current)
         };
-        self.move_to(next.map(|moment| moment.end_s), forward);
+        self.move_to(next.map(|moment| moment.span.end_s), forward);
     }
 
     /// Moves by some seconds, at least by an interval.
@@ -118,7 +118,7 @@ impl App {
         let target = self
             .history
             .at((current + seconds).max(0.0))
-            .map(|moment| moment.end_s);
+            .map(|moment| moment.span.end_s);
         if target.is_some_and(|target| (target - current).abs() < 1e-9) {
             self.step(seconds > 0.0);
         } else {
@@ -133,7 +133,7 @@ impl App {
         } else {
             self.history.frames().front()
         };
-        let end = end.map(|moment| moment.end_s);
+        let end = end.map(|moment| moment.span.end_s);
         if newest && self.options.source == Source::Live {
             self.cursor = None;
             return;
@@ -144,7 +144,7 @@ impl App {
     fn move_to(&mut self, end_s: Option<f64>, forward: bool) {
         self.has_moved = true;
         self.playing = None;
-        let newest_s = self.history.newest().map(|newest| newest.end_s);
+        let newest_s = self.history.newest().map(|newest| newest.span.end_s);
         // At the newest interval or after a step forward from it, the screen follows again.
         if forward && self.options.source == Source::Live && (end_s.is_none() || end_s == newest_s)
         {
@@ -162,7 +162,7 @@ impl App {
 
     /// Moves to a point in time by the wall clock.
     pub(crate) fn go_to_wall(&mut self, wall: Timestamp) {
-        match self.history.at_wall(wall).map(|moment| moment.end_s) {
+        match self.history.at_wall(wall).map(|moment| moment.span.end_s) {
             Some(end_s) => self.move_to(Some(end_s), false),
             None => self.say("these intervals have no time of day"),
         }
@@ -184,7 +184,7 @@ impl App {
                 .rows
                 .devices
                 .iter()
-                .map(|device| (frame.end_s, device))
+                .map(|device| (frame.span.end_s, device))
         });
         let in_trouble = devices.filter(|(_, device)| {
             is_trouble(device.shown_verdict()) && only.is_none_or(|only| device.device() == only)
@@ -213,7 +213,7 @@ impl App {
         let target = |one: &IncidentSummary| {
             self.history
                 .at(one.incident.begin.run_s + 1e-6)
-                .map_or(0.0, |moment| moment.end_s)
+                .map_or(0.0, |moment| moment.span.end_s)
         };
         let found = if forward {
             own.filter(|one| target(one) > current + 1e-9)
@@ -244,14 +244,14 @@ impl App {
         let begin = self
             .history
             .at(incident.incident.begin.run_s + 1e-6)
-            .map(|moment| moment.end_s);
+            .map(|moment| moment.span.end_s);
         self.move_to(begin, false);
         self.selected = Some(incident.incident.victim.device.clone());
     }
 
     /// The number of the incident under the cursor, from 1, and the number of incidents; `None` outside incidents.
     pub(crate) fn incident_at_cursor(&self) -> Option<(usize, usize)> {
-        let end_s = self.moment()?.end_s;
+        let end_s = self.moment()?.span.end_s;
         let is_at = |one: &IncidentSummary| {
             one.incident.begin.run_s < end_s - 1e-9 && end_s <= one.end.run_s + 1e-6
         };

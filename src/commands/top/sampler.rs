@@ -19,14 +19,14 @@ use crate::console::RunContext;
 use crate::counters::Sample;
 use crate::exit::Exit;
 use crate::intervals::{BaselineStore, DeviceSelection, IncidentSummary, Input, IntervalRows};
-use crate::screen::{LIVE_HISTORY_S, MAX_TEXT_BYTES, SampleTexts, is_trouble};
+use crate::screen::{LIVE_HISTORY_S, SampleTexts, TEXT_FRACTION, is_trouble, live_history_bytes};
 use crate::signals::{Signals, StopOnDrop};
 use crate::sink::{SampleBlock, WriteQueue};
 use crate::source::Live;
 use crate::topology::Topology;
 
-/// The most intervals that may wait for the screen, as while a terminal is stopped: an hour.
-const MAX_WAITING: usize = 3600;
+/// The most intervals that may wait for the screen, as while a terminal is stopped.
+const MAX_WAITING: usize = 64;
 /// The number of intervals of a capture between two lists of incidents.
 const INTERVALS_PER_LIST: u64 = 500;
 
@@ -127,7 +127,10 @@ impl Sampler {
         wake.set_nonblocking(true)?;
         waker.set_nonblocking(true)?;
         let (sender, updates) = sync_channel(MAX_WAITING);
-        let texts = Mutex::new(SampleTexts::new(LIVE_HISTORY_S, MAX_TEXT_BYTES));
+        let texts = Mutex::new(SampleTexts::new(
+            LIVE_HISTORY_S,
+            live_history_bytes(0) / TEXT_FRACTION,
+        ));
         let shared = Arc::new(Shared {
             texts,
             queue: Mutex::default(),

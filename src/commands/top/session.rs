@@ -19,8 +19,8 @@ use crate::console::RunContext;
 use crate::exit::Exit;
 use crate::intervals::{DeviceSelection, Input, IntervalRows};
 use crate::screen::{
-    Action, App, AppOptions, BY_VERDICT, Event, InputParser, LIVE_HISTORY_BYTES, LIVE_HISTORY_S,
-    MAX_TEXT_BYTES, Screen, Source, Theme,
+    Action, App, AppOptions, BY_VERDICT, Event, InputParser, LIVE_HISTORY_S, Screen, Source,
+    TEXT_FRACTION, Theme, live_history_bytes,
 };
 use crate::signals::{ScreenSignals, suspend_process};
 use crate::source::read_hostname;
@@ -96,7 +96,7 @@ pub(super) fn run(
         folds: !selection.all,
         plays: top.realtime,
         history: if is_live {
-            (LIVE_HISTORY_BYTES, LIVE_HISTORY_S)
+            (live_history_bytes(0), LIVE_HISTORY_S)
         } else {
             CAPTURE_HISTORY
         },
@@ -315,10 +315,11 @@ impl Session {
             match update {
                 Update::Interval(rows, topology) => {
                     if self.app.options.source == Source::Live {
+                        let all = live_history_bytes(rows.devices.len());
+                        let mut texts = self.sampler.shared.texts();
+                        texts.max_bytes = all / TEXT_FRACTION;
                         // The memory that samples do not need is for intervals.
-                        let unused =
-                            MAX_TEXT_BYTES.saturating_sub(self.sampler.shared.texts().memory());
-                        self.app.history.max_bytes = LIVE_HISTORY_BYTES + unused;
+                        self.app.history.max_bytes = all.saturating_sub(texts.memory());
                     }
                     self.app.push(*rows, topology);
                     if !std::mem::replace(&mut self.is_memory_locked, true)

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use crate::intervals::DeviceNames;
 use crate::intervals::incident::{Cause, Moment};
-use crate::judge::{IoDirection, JudgedTime, Verdict, VerdictTimes, word_of_event};
-use crate::metrics::{Completed, Interval};
+use crate::judge::{JudgedTime, Verdict, VerdictTimes, word_of_event};
 
 /// Less than any interval, more than the rounding error of a sum of seconds.
 pub(super) const TOLERANCE_S: f64 = 1e-3;
@@ -36,7 +35,6 @@ pub struct Event {
     /// The number of its incident.
     pub incident: Option<u64>,
     pub(super) times: VerdictTimes,
-    pub(super) figures: Figures,
     /// The most certain cause that the device itself shows.
     pub(super) cause: Option<Cause>,
 }
@@ -56,7 +54,6 @@ impl Event {
             course: Vec::new(),
             incident: None,
             times: VerdictTimes::default(),
-            figures: Figures::default(),
             cause: None,
         }
     }
@@ -149,97 +146,5 @@ fn verdict_weight(verdict: Verdict) -> f64 {
         Verdict::Saturated => 3.0,
         Verdict::Slow => 2.0,
         _ => 0.0,
-    }
-}
-
-/// The numbers of one step, and of several added up.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Figures {
-    /// The second of the run at which a single step begins.
-    pub(super) begin_s: f64,
-    pub(super) seconds: f64,
-    pub(super) interval: Interval,
-    /// Requests in flight, multiplied by the seconds, in steps in which none completed.
-    waiting_s: f64,
-}
-
-impl Figures {
-    pub(super) fn of(interval: &Interval, end: Moment) -> Self {
-        let seconds = interval.seconds();
-        let waiting = interval.in_flight.filter(|_| interval.completed() == 0);
-        Self {
-            begin_s: end.run_s - seconds,
-            seconds,
-            interval: *interval,
-            waiting_s: waiting.unwrap_or(0) as f64 * seconds,
-        }
-    }
-
-    /// Adds the numbers of a later time.
-    pub(super) fn add(&mut self, later: &Self) {
-        self.interval = if self.seconds > 0.0 {
-            self.interval.followed_by(&later.interval)
-        } else {
-            later.interval
-        };
-        self.seconds += later.seconds;
-        self.waiting_s += later.waiting_s;
-    }
-
-    fn requests(&self, direction: IoDirection) -> Completed {
-        let Interval {
-            reads,
-            writes,
-            flushes,
-            ..
-        } = self.interval;
-        match direction {
-            IoDirection::Reads => reads,
-            IoDirection::Writes => writes,
-            IoDirection::Both => reads.beside(&writes),
-            IoDirection::Flushes => flushes,
-        }
-    }
-
-    /// The kind of requests that waited most beyond what they took before; `None` if none completed in a time that the
-    /// kernel counts. `before_ms` is the mean latency of a kind before, if that is known.
-    pub(super) fn slowest(
-        &self,
-        before_ms: impl Fn(IoDirection) -> Option<f64>,
-    ) -> Option<IoDirection> {
-        let kinds = [
-            IoDirection::Reads,
-            IoDirection::Writes,
-            IoDirection::Flushes,
-        ];
-        let mut slowest: Option<(IoDirection, f64)> = None;
-        for kind in kinds {
-            let requests = self.requests(kind);
-            let ms = requests.time.ms as f64;
-            let beyond_ms = ms - before_ms(kind).unwrap_or(0.0) * requests.ios as f64;
-            if ms > 0.0 && slowest.is_none_or(|(_, most_ms)| beyond_ms > most_ms) {
-                slowest = Some((kind, beyond_ms));
-            }
-        }
-        slowest.map(|(kind, _)| kind)
-    }
-
-    /// The mean latency of a kind of requests in milliseconds; `None` if none completed.
-    pub(super) fn await_ms(&self, requests: IoDirection) -> Option<f64> {
-        self.requests(requests).await_ms()
-    }
-
-    /// The mean queue; while nothing completes, the requests in flight. `None` if it is not known.
-    pub(super) fn queue(&self) -> Option<f64> {
-        if self.waiting_s > 0.0 {
-            return Some(self.waiting_s / self.seconds);
-        }
-        let of_kinds = || Some(self.interval.reads.queue()? + self.interval.writes.queue()?);
-        self.interval.queue().or_else(of_kinds)
-    }
-
-    /// The rate of a kind of requests per second; `None` if none completed.
-    pub(super) fn per_s(&self, requests: IoDirection) -> Option<f64> {
-        self.requests(requests).per_s().filter(|per_s| *per_s > 0.0)
     }
 }

@@ -3,11 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::event::{Event, Figures, TOLERANCE_S};
+use super::event::{Event, TOLERANCE_S};
 use crate::intervals::incident::{Cause, Moment};
 use crate::intervals::{DeviceNames, TopCgroup};
-use crate::judge::{Assessment, EventRule, IoDirection, JudgedTime, Turn};
-use crate::metrics::Interval;
+use crate::judge::{EventRule, IoDirection, Judged, JudgedTime, Turn};
 
 /// The most steps that are remembered, to know the latency before an event.
 const MAX_RECENT: usize = 16;
@@ -15,11 +14,10 @@ const MAX_RECENT: usize = 16;
 /// where all is well, are read every 10 s, and it takes three intervals until a limit is seen to be reached.
 const MAX_GONE_S: f64 = 15.0;
 
-/// A device with its judgement in a step.
+/// A device in a step.
 pub(in crate::intervals) struct JudgedDevice<'a> {
     pub(in crate::intervals) names: &'a Arc<DeviceNames>,
-    pub(in crate::intervals) interval: &'a Interval,
-    pub(in crate::intervals) assessment: &'a Assessment,
+    pub(in crate::intervals) judged: Judged,
     /// The cgroup with most of its bytes; `None` if that is not known.
     pub(in crate::intervals) top_cgroup: Option<TopCgroup>,
 }
@@ -29,13 +27,29 @@ pub(in crate::intervals) struct JudgedDevice<'a> {
 pub(super) struct DeviceEvents {
     pub(super) names: Arc<DeviceNames>,
     rule: EventRule,
-    recent: VecDeque<Figures>,
+    recent: VecDeque<Taken>,
     /// The earliest second of the run for an onset: a break in time, a reset, or the end of the event before.
     floor_s: f64,
     current: Option<Event>,
     /// The seconds since the fact that caused the event was seen.
     gone_s: f64,
 }
+
+/// What the requests of a step took.
+#[derive(Clone, Copy, Debug)]
+struct Taken {
+    /// Seconds of the run.
+    end_s: f64,
+    /// The milliseconds of reads, writes and flushes, and their numbers.
+    kinds: [(f64, f64); 3],
+}
+
+/// The kinds of requests whose latency is remembered.
+pub(super) const KINDS: [IoDirection; 3] = [
+    IoDirection::Reads,
+    IoDirection::Writes,
+    IoDirection::Flushes,
+];
 
 impl DeviceEvents {
     /// A device that was idle until this second of the run.
@@ -49,30 +63,38 @@ impl DeviceEvents {
 
     /// Takes a step that ended at `now`. Returns the event that it ends; `None` if it ends none.
     pub(super) fn observe(&mut self, device: &JudgedDevice<'_>, now: Moment) -> Option<Event> {
-        let cause = Cause::of(device.assessment, &self.names);
+        let judged = &device.judged;
+        let assessment = judged.assessment();
+        let seconds = judged.interval.seconds();
+        let cause = Cause::of(assessment, &self.names);
         let mut ended = None;
-        if self.has_other_cause(cause.as_ref(), device.interval.seconds()) {
+        if self.has_other_cause(cause.as_ref(), seconds) {
             ended = self.end();
         }
         let late_s = if self.is_calm() {
-            device.assessment.late_s
+            assessment.late_s
         } else {
             0.0
         };
-        let begin_s = now.run_s - device.interval.seconds() - late_s;
+        let begin_s = now.run_s - seconds - late_s;
         let turn = self.rule.observe(JudgedTime {
             begin_s: begin_s.max(self.floor_s),
             end_s: now.run_s,
-            verdict: device.assessment.verdict,
+            verdict: assessment.verdict,
         });
         if turn.ends {
             ended = ended.or(self.end_event());
         }
-        let figures = Figures::of(device.interval, now);
         if self.recent.len() == MAX_RECENT {
             self.recent.pop_front();
         }
-        self.recent.push_back(figures);
+        self.recent.push_back(Taken {
+            end_s: now.run_s,
+            kinds: KINDS.map(|kind| {
+                let requests = judged.requests(kind);
+                (requests.time.ms as f64, requests.timed_ios as f64)
+            }),
+        });
         self.add(&turn, cause, now);
         ended
     }
@@ -106,18 +128,6 @@ impl DeviceEvents {
             .get_or_insert_with(|| Event::new(&self.names, first, now));
         for step in &turn.bad {
             event.add(step, now);
-        }
-        let begin_s = if turn.bad.len() > 1 {
-            first.begin_s
-        } else {
-            now.run_s - self.recent.back().map_or(0.0, |figures| figures.seconds)
-        };
-        for figures in self
-            .recent
-            .iter()
-            .filter(|one| one.begin_s >= begin_s - TOLERANCE_S)
-        {
-            event.figures.add(figures);
         }
         event.note_cause(cause);
     }
@@ -177,15 +187,17 @@ impl DeviceEvents {
     /// The mean latency of a kind of requests in the recent steps before the event that goes on; `None` if none completed, or
     /// if they took as long as they do now.
     pub(super) fn latency_before_ms(&self, requests: IoDirection) -> Option<f64> {
-        let mut sum = Figures::default();
         let begin_s = self.current.as_ref()?.begin.run_s;
-        for figures in &self.recent {
-            if figures.begin_s + figures.seconds <= begin_s + TOLERANCE_S {
-                sum.add(figures);
+        let kind = KINDS.iter().position(|kind| *kind == requests)?;
+        let (mut ms, mut count) = (0.0, 0.0);
+        for taken in &self.recent {
+            if taken.end_s <= begin_s + TOLERANCE_S {
+                ms += taken.kinds[kind].0;
+                count += taken.kinds[kind].1;
             }
         }
-        let now_ms = self.recent.back()?.await_ms(requests)?;
-        sum.await_ms(requests)
-            .filter(|before_ms| *before_ms < now_ms)
+        let (now_ms, now_count) = self.recent.back()?.kinds[kind];
+        let before_ms = ms / count;
+        (count > 0.0 && now_count > 0.0 && before_ms < now_ms / now_count).then_some(before_ms)
     }
 }

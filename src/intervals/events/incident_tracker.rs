@@ -3,12 +3,12 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::event::{Event, Figures};
-use super::history::{DeviceEvents, JudgedDevice};
+use super::event::Event;
+use super::history::{DeviceEvents, JudgedDevice, KINDS};
 use crate::attribution::{Attribution, is_in_cgroup};
 use crate::intervals::DeviceNames;
 use crate::intervals::incident::{Cause, Incident, Moment, WaitingTask};
-use crate::judge::{Histogram, IoDirection, Verdict};
+use crate::judge::{IoDirection, Judged, Verdict};
 use crate::topology::Topology;
 
 /// The most incidents that are kept after their end. The first of them are dropped.
@@ -25,8 +25,8 @@ struct Tracked {
     devices: Vec<Arc<DeviceNames>>,
     /// True for a stall, which is an incident of its own.
     is_stall: bool,
-    /// Latency, rate and queue of the victim in its steps in trouble, while it goes on.
-    steps: Option<Box<[Histogram; 3]>>,
+    /// The sum of the victim's steps in trouble, while it goes on.
+    sum: Option<Box<Judged>>,
     /// The harm in these steps, once they are over.
     harm: Harm,
 }
@@ -91,11 +91,21 @@ pub struct Harm {
 }
 
 impl Harm {
-    fn of(figures: &Figures, requests: Option<IoDirection>) -> Self {
+    /// The means over a time, for the kind of requests that waits most.
+    fn of(judged: &Judged, requests: Option<IoDirection>) -> Self {
+        let interval = &judged.interval;
+        let waiting = requests.map(|kind| judged.requests(kind));
+        let queue = match interval.completed() {
+            0 => interval.in_flight.map(|count| count as f64),
+            _ => interval.queue(),
+        };
+        let of_kinds = || Some(interval.reads.queue()? + interval.writes.queue()?);
         Self {
-            await_ms: requests.and_then(|requests| figures.await_ms(requests)),
-            per_s: requests.and_then(|requests| figures.per_s(requests)),
-            queue: figures.queue(),
+            await_ms: waiting.and_then(|requests| requests.await_ms()),
+            per_s: waiting
+                .and_then(|requests| requests.per_s())
+                .filter(|per_s| *per_s > 0.0),
+            queue: queue.or_else(of_kinds),
         }
     }
 }
@@ -106,8 +116,6 @@ pub(super) struct Trouble<'a> {
     pub(super) event: &'a Event,
     pub(super) device: &'a JudgedDevice<'a>,
     pub(super) begin_is_known: bool,
-    /// The end of the step.
-    pub(super) now: Moment,
     pub(super) attribution: Option<&'a Attribution>,
     pub(super) topology: &'a Topology,
 }
@@ -226,7 +234,7 @@ impl Tracked {
             }),
             devices,
             is_stall: trouble.event.is_stall(),
-            steps: None,
+            sum: None,
             harm: Harm::default(),
         }
     }
@@ -254,7 +262,7 @@ impl Tracked {
         let incident = Arc::make_mut(&mut self.incident);
         let below = std::mem::replace(&mut incident.victim, Arc::clone(&trouble.events.names));
         (incident.requests, incident.before_ms) = (requests, before_ms);
-        self.steps = None;
+        self.sum = None;
         let cause = Cause::DeviceBelow(below);
         if incident
             .cause
@@ -270,29 +278,13 @@ impl Tracked {
         if trouble.events.names.device != self.incident.victim.device {
             return;
         }
-        let figures = Figures::of(trouble.device.interval, trouble.now);
-        let harm = Harm::of(&figures, self.incident.requests);
-        let values = [harm.await_ms, Some(harm.per_s.unwrap_or(0.0)), harm.queue];
-        let histograms = self.steps.get_or_insert_default();
-        for (histogram, value) in histograms.iter_mut().zip(values) {
-            if let Some(value) = value {
-                histogram.add(value, figures.seconds);
-            }
-        }
+        *self.sum.get_or_insert_default().as_mut() += &trouble.device.judged;
     }
 
-    /// Keeps only what is told of an incident that has ended: the medians, because a mean would be that of the few steps in
-    /// which the load begins or ends.
+    /// Keeps only what is told of an incident that has ended.
     fn finished(mut self) -> Self {
-        if let Some(mut steps) = self.steps.take() {
-            let [await_ms, per_s, queue] =
-                steps.each_mut().map(|histogram| histogram.quantile(0.5));
-            let per_s = per_s.filter(|per_s| *per_s > 0.0);
-            self.harm = Harm {
-                await_ms: await_ms.filter(|_| per_s.is_some()),
-                per_s: self.incident.requests.and(per_s),
-                queue,
-            };
+        if let Some(sum) = self.sum.take() {
+            self.harm = Harm::of(&sum, self.incident.requests);
         }
         self
     }
@@ -321,7 +313,6 @@ impl Tracked {
         if let Cause::CgroupLimit(limit) = &cause {
             incident.owner.clone_from(&limit.owner);
             if is_victim && incident.requests != Some(limit.direction) {
-                self.steps = None;
                 incident.requests = Some(limit.direction);
                 incident.before_ms = trouble.events.latency_before_ms(limit.direction);
             }
@@ -415,12 +406,20 @@ impl Tracked {
     }
 }
 
-/// Returns the kind of requests that wait most beyond what they took before, and their latency before the trouble.
+/// Returns the kind of requests that waits most beyond what it took before, and its latency before the trouble; `None` if none
+/// completed in a time that the kernel counts.
 fn requests_and_latency(trouble: &Trouble<'_>) -> (Option<IoDirection>, Option<f64>) {
-    let before_ms = |requests| trouble.events.latency_before_ms(requests);
-    let requests = Figures::of(trouble.device.interval, trouble.now).slowest(before_ms);
-    let before_ms = requests.and_then(before_ms);
-    (requests, before_ms)
+    let (mut slowest, mut before_ms, mut most_ms) = (None, None, f64::NEG_INFINITY);
+    for kind in KINDS {
+        let requests = trouble.device.judged.requests(kind);
+        let ms = requests.time.ms as f64;
+        let before = trouble.events.latency_before_ms(kind);
+        let beyond_ms = ms - before.unwrap_or(0.0) * requests.ios as f64;
+        if ms > 0.0 && beyond_ms > most_ms {
+            (slowest, before_ms, most_ms) = (Some(kind), before, beyond_ms);
+        }
+    }
+    (slowest, before_ms)
 }
 
 /// Returns whether a device, with these devices `below` it, is the victim rather than `other`: it is stacked on it. A disk

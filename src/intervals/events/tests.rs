@@ -7,7 +7,7 @@ use crate::attribution::{Limit, LimitSource, RateUnit, ReachedLimit};
 use crate::counters::CgroupHierarchy;
 use crate::intervals::DeviceNames;
 use crate::intervals::incident::{Cause, Moment, OngoingIncident};
-use crate::judge::{Assessment, Evidence, IoDirection, Verdict, Verdict::*};
+use crate::judge::{Assessment, Evidence, IoDirection, Judged, Verdict, Verdict::*};
 use crate::metrics::{Completed, Interval};
 use crate::topology::{Kind, Node, Topology};
 
@@ -40,14 +40,16 @@ impl Run {
                 evidence: self.evidence.clone(),
                 ..Assessment::default()
             };
-            judged.push((DeviceNames::without_alias(name), interval, assessment));
+            judged.push((
+                DeviceNames::without_alias(name),
+                Judged::example(interval, assessment),
+            ));
         }
         let devices: Vec<JudgedDevice<'_>> = judged
             .iter()
-            .map(|(names, interval, assessment)| JudgedDevice {
+            .map(|(names, judged)| JudgedDevice {
                 names,
-                interval,
-                assessment,
+                judged: judged.clone(),
                 top_cgroup: None,
             })
             .collect();

@@ -101,7 +101,7 @@ impl EventTracker {
         for device in devices {
             let name = &device.names.device;
             if !self.devices.contains_key(name) {
-                if device.assessment.verdict <= Some(Verdict::Idle) {
+                if device.judged.verdict() <= Some(Verdict::Idle) {
                     continue;
                 }
                 let events = DeviceEvents::new(device.names, before_s);
@@ -144,7 +144,6 @@ impl EventTracker {
             event,
             device,
             begin_is_known: self.is_begin_known(event.begin.run_s),
-            now: self.now,
             attribution,
             topology,
         };

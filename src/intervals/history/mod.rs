@@ -1,164 +1,229 @@
 //! The history of all devices and of the host, in bounded memory, for the charts of a report.
 //!
-//! [`History`] takes every interval and keeps, for each device that did any I/O, its quantities ([`device::CHARTED`]),
-//! its verdicts and its requests by latency; the quantities of the host ([`host::CHARTED`]); and the use by cgroups and the waiting tasks. All share the points of
-//! one [`super::series::Timeline`].
+//! A [`History`] takes every interval and keeps, for each device that did any I/O, its quantities ([`crate::quantities::device::CHARTED`]), its
+//! verdicts and its requests by latency; the quantities of the host ([`crate::quantities::host::CHARTED`]); and the use by cgroups and the waiting
+//! tasks.
 
 mod usage;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-pub(super) use self::usage::BlockedTaskTime;
-use self::usage::BlockedTasks;
+use self::usage::BlockedTaskTime;
 pub use self::usage::UsageHistory;
-use super::device_interval::{
-    DeviceActivity, DeviceInterval, DeviceState, IntervalHeader, IntervalRows,
-};
+use self::usage::{BlockedTasks, UsedBytes};
+use super::device_interval::{DeviceActivity, DeviceInterval, DeviceState, IntervalRows};
 use super::device_names::DeviceNames;
 use super::run_clock::RunClock;
-use super::series::{Extent, LatencyCounts, Series, TimeSpan, Timeline, WorstVerdict};
-use crate::judge::Verdict;
-use crate::quantities::{HostQuantity, Quantity, device, host};
+use super::series::{Extent, Fold, LatencyCounts, Point, Series, TimeSpan};
+use crate::judge::{Assessment, Judged, Verdict, Worst};
+use crate::metrics::Interval;
+use crate::quantities::{HostQuantity, Quantity};
+use crate::units::Span;
 
 /// The most points of a series: ten minutes of one-second samples. More can hardly be told apart on a chart, and make the
 /// page larger.
 const MAX_POINTS: usize = 600;
 /// The fewest points of a series, however many devices there are.
 const MIN_POINTS: usize = 100;
-/// The most points of all devices: with more devices, each gets fewer. A point of a device has about 400 bytes.
+/// The most points of all devices: with more devices, each gets fewer. A point of a device has about 1,100 bytes.
 const MAX_DEVICE_POINTS: usize = 40_000;
 
 /// The history of all devices and of the host.
 #[derive(Clone, Debug, Default)]
 pub struct History {
-    /// The points of time that all series share.
-    pub timeline: Timeline,
+    pub series: Series<Charted>,
     /// The clock that places the points: seconds since 1970, or since the first sample without a wall clock.
     pub clock: RunClock,
-    devices: HashMap<String, DeviceHistory>,
-    /// The history of the total over physical disks; empty without a total.
-    pub total: DeviceHistory,
-    host: [Series<Extent>; host::CHARTED.len()],
-    usage: HashMap<String, UsageHistory>,
+    /// The devices that did any I/O, or had requests in flight.
+    active: HashSet<String>,
+    /// For each other device, the time since which it is idle.
+    idle_since_s: HashMap<String, f64>,
     blocked: BlockedTasks,
-    /// The number of points up to the latest one with a scan of cgroups.
-    attributed_points: usize,
-    /// Samples that were missed, see [`IntervalHeader::missed_samples`].
+    /// The end of the latest scan of cgroups.
+    attributed_s: f64,
+    /// Samples that were missed, see [`super::IntervalHeader::missed_samples`].
     pub missed_samples: u64,
     pub intervals: u64,
+}
+
+/// A point of the charts.
+#[derive(Clone, Debug, Default)]
+pub struct Charted {
+    /// The host, the total over physical disks, and the devices that were active until then.
+    pub rows: IntervalRows,
+    /// The use of whole devices by cgroups, by the kernel's names.
+    usage: HashMap<Arc<str>, UsedBytes>,
+}
+
+impl Fold for Charted {
+    fn add(&mut self, later: Self) {
+        self.rows.add(later.rows);
+        for (device, bytes) in later.usage {
+            self.usage.entry(device).or_default().add(bytes);
+        }
+    }
 }
 
 impl History {
     pub fn observe(&mut self, rows: &IntervalRows) {
         let span = self.clock.place(&rows.header);
-        let placement = self.timeline.push(span, MAX_POINTS);
-        if let Some(merged) = &placement.merged {
-            self.merge(merged);
-        }
-        let index = placement.index;
         self.intervals += 1;
         self.missed_samples = self
             .missed_samples
             .saturating_add(rows.header.missed_samples);
-        self.observe_host(&rows.header, index);
+        let mut devices = Vec::with_capacity(self.active.len());
         for row in &rows.devices {
-            let device = self.devices.entry(row.device().to_owned()).or_default();
-            device.observe(row, index, self.timeline.points());
-        }
-        if let Some(total) = &rows.total {
-            self.total.observe(total, index, self.timeline.points());
-        }
-        let active_devices = self
-            .devices
-            .values()
-            .filter(|device| device.is_active())
-            .count();
-        if let Some(attribution) = &rows.attribution {
-            let first = self
-                .first_scanned_point(span.end_s - attribution.elapsed_s)
-                .min(index);
-            for usage in &attribution.devices {
-                let history = self.usage.entry(usage.name.to_string()).or_default();
-                history.observe(usage, attribution.elapsed_s, first..index + 1);
+            if self.is_active(row, span) {
+                devices.push(row.clone());
             }
-            self.attributed_points = index + 1;
-            self.blocked
-                .observe(&attribution.blocked, attribution.elapsed_s, span);
         }
-        let max_points = (MAX_DEVICE_POINTS / active_devices.max(1)).clamp(MIN_POINTS, MAX_POINTS);
-        if self.timeline.points().len() > max_points {
-            self.reduce(max_points);
+        let rows_of_point = IntervalRows {
+            header: rows.header.clone(),
+            devices,
+            total: rows.total.clone(),
+            ..IntervalRows::default()
+        };
+        let charted = Charted {
+            rows: rows_of_point,
+            usage: HashMap::new(),
+        };
+        self.series.push(span, charted);
+        self.series.add_oldest_step();
+        self.observe_usage(rows, span);
+        let max_points = MAX_DEVICE_POINTS / self.active.len().max(1);
+        self.series.reduce(max_points.clamp(MIN_POINTS, MAX_POINTS));
+    }
+
+    /// Returns whether a device was ever active. When it becomes active, the time since which it was idle gets zeros.
+    fn is_active(&mut self, row: &DeviceInterval, span: TimeSpan) -> bool {
+        let name = row.device();
+        if self.active.contains(name) {
+            return true;
+        }
+        match &row.state {
+            DeviceState::Active(activity) => {
+                let is_idle = activity.judged.interval.is_idle();
+                if is_idle && activity.judged.verdict() <= Some(Verdict::Idle) {
+                    if !self.idle_since_s.contains_key(name) {
+                        self.idle_since_s.insert(name.to_owned(), span.start_s);
+                    }
+                    return false;
+                }
+            }
+            DeviceState::AccountingOff(_) => {}
+            DeviceState::Reset | DeviceState::MemberReset | DeviceState::Event(_) => {
+                self.idle_since_s.remove(name);
+                return false;
+            }
+        }
+        self.active.insert(name.to_owned());
+        if let Some(since_s) = self.idle_since_s.remove(name) {
+            self.fill_idle_points(row, since_s);
+        }
+        true
+    }
+
+    /// Adds zeros for the time in which a device was idle until now.
+    fn fill_idle_points(&mut self, row: &DeviceInterval, since_s: f64) {
+        let idle = Arc::new(Worst {
+            assessment: Assessment {
+                verdict: Some(Verdict::Idle),
+                ..Assessment::default()
+            },
+            at: None,
+            seconds: 0.0,
+        });
+        for point in self.series.points_mut().rev() {
+            if point.span.middle_s() < since_s {
+                break;
+            }
+            let Some(span) = Span::from_nanos((point.rows.header.elapsed_s * 1e9) as u64) else {
+                continue;
+            };
+            let activity = DeviceActivity {
+                judged: Judged::of(&Interval::idle(span), Some(&idle)),
+                ..DeviceActivity::default()
+            };
+            point.rows.devices.push(DeviceInterval {
+                names: Arc::clone(&row.names),
+                state: DeviceState::Active(Box::new(activity)),
+            });
         }
     }
 
-    /// Returns the first point that a scan of cgroups covers, given the time of the scan before it: scans may be rarer
-    /// than intervals.
-    fn first_scanned_point(&self, since_s: f64) -> usize {
-        let is_before = |point: &TimeSpan| f64::midpoint(point.start_s, point.end_s) <= since_s;
-        self.timeline
-            .points()
-            .partition_point(is_before)
-            .max(self.attributed_points)
-    }
-
-    /// Merges points until at most `max_points` remain.
-    fn reduce(&mut self, max_points: usize) {
-        let merged = self.timeline.reduce(max_points);
-        self.merge(&merged);
-    }
-
-    fn merge(&mut self, merged: &[usize]) {
-        self.devices
-            .values_mut()
-            .for_each(|device| device.merge(merged));
-        self.total.merge(merged);
-        self.host.iter_mut().for_each(|series| series.merge(merged));
-        self.usage
-            .values_mut()
-            .for_each(|usage| usage.merge(merged));
-        let last = self
-            .attributed_points
-            .checked_sub(1)
-            .and_then(|last| merged.get(last));
-        self.attributed_points = last.map_or(0, |last| last + 1);
-    }
-
-    fn observe_host(&mut self, header: &IntervalHeader, index: usize) {
-        for (series, quantity) in self.host.iter_mut().zip(&host::CHARTED) {
-            if let Some(value) = (quantity.value)(&header.host) {
-                series.at(index).observe(value, header.elapsed_s);
+    /// Takes a scan of cgroups. Scans may be rarer than intervals: what was used is divided among the points since the scan before.
+    fn observe_usage(&mut self, rows: &IntervalRows, span: TimeSpan) {
+        let Some(attribution) = &rows.attribution else {
+            return;
+        };
+        self.blocked
+            .observe(&attribution.blocked, attribution.elapsed_s, span);
+        let since_s = self.attributed_s.max(span.end_s - attribution.elapsed_s);
+        self.attributed_s = span.end_s;
+        let mut count = 0;
+        for point in self.series.points().iter().rev() {
+            if count > 0 && point.span.middle_s() <= since_s {
+                break;
+            }
+            count += 1;
+        }
+        for point in self.series.points_mut().rev().take(count) {
+            for usage in &attribution.devices {
+                let seconds = attribution.elapsed_s / count as f64;
+                let bytes = point.usage.entry(Arc::clone(&usage.name)).or_default();
+                bytes.observe(usage, seconds);
             }
         }
     }
 
     /// The span of all points, in seconds on the axis of [`RunClock::place`]; `None` without intervals.
     pub fn span(&self) -> Option<TimeSpan> {
-        let (first, last) = (
-            self.timeline.points().first()?,
-            self.timeline.points().last()?,
-        );
+        let points = self.series.points();
         Some(TimeSpan {
-            start_s: first.start_s,
-            end_s: last.end_s,
+            start_s: points.front()?.span.start_s,
+            end_s: points.back()?.span.end_s,
         })
     }
 
-    /// The history of a device by the kernel's name; `None` if it was in no interval.
-    pub fn device(&self, name: &str) -> Option<&DeviceHistory> {
-        self.devices.get(name)
+    /// The history of a device by the kernel's name; `None` if it was always idle.
+    pub fn device(&self, name: &str) -> Option<DeviceHistory<'_>> {
+        if !self.active.contains(name) {
+            return None;
+        }
+        let mut place = 0;
+        let mut rows = Vec::with_capacity(self.series.points().len());
+        for point in self.series.points() {
+            let at = point.rows.position_near(place, name);
+            place = at.unwrap_or(place);
+            rows.push(at.map(|at| &point.rows.devices[at]));
+        }
+        Some(DeviceHistory { rows })
+    }
+
+    /// The history of the total over physical disks; without rows if there is no total.
+    pub fn total(&self) -> DeviceHistory<'_> {
+        let points = self.series.points().iter();
+        DeviceHistory {
+            rows: points.map(|point| point.rows.total.as_ref()).collect(),
+        }
     }
 
     /// The values of a quantity of the host.
-    pub fn host(&self, quantity: &HostQuantity) -> &[Extent] {
-        let mut kept = self.host.iter().zip(&host::CHARTED);
-        kept.find(|(_, kept)| kept.name == quantity.name)
-            .map_or(&[], |(series, _)| series.values())
+    pub fn host(&self, quantity: &HostQuantity) -> Vec<Extent> {
+        let points = self.series.points().iter();
+        points
+            .map(|point| point.rows.header.host_extent(quantity))
+            .collect()
     }
 
     /// The use of a whole device by cgroups; `None` without attribution.
-    pub fn usage(&self, device: &str) -> Option<&UsageHistory> {
-        self.usage.get(device)
+    pub fn usage(&self, device: &str) -> Option<UsageHistory> {
+        let points = self.series.points().iter();
+        UsageHistory::new(
+            device,
+            points.map(|point: &Point<Charted>| point.usage.get(device)),
+        )
     }
 
     /// The tasks that waited for devices, those that were seen waiting for longest first.
@@ -167,105 +232,52 @@ impl History {
     }
 }
 
-/// The history of a device: its quantities, its verdicts, and its requests by latency.
-#[derive(Clone, Debug, Default)]
-pub struct DeviceHistory {
-    /// The latest names.
-    pub names: Arc<DeviceNames>,
-    pub verdicts: Series<WorstVerdict>,
-    /// Empty until the device does any I/O: most devices of a large host never do.
-    quantities: Vec<Series<Extent>>,
-    /// Its reads, writes and flushes by the mean latency of their interval.
-    pub latencies: Series<LatencyCounts>,
+/// The history of a device.
+pub struct DeviceHistory<'a> {
+    /// Its row in each point; `None` where it is missing.
+    rows: Vec<Option<&'a DeviceInterval>>,
 }
 
-impl DeviceHistory {
-    /// Returns whether the device did any I/O, or had requests in flight.
-    pub fn is_active(&self) -> bool {
-        !self.quantities.is_empty()
+impl<'a> DeviceHistory<'a> {
+    /// The latest names.
+    pub fn names(&self) -> Option<&'a DeviceNames> {
+        let latest = self.rows.iter().rev().find_map(|row| *row)?;
+        Some(&latest.names)
     }
 
-    /// The values of a quantity; empty for a device that was idle.
-    pub fn values(&self, quantity: &Quantity) -> &[Extent] {
-        let mut kept = self.quantities.iter().zip(&device::CHARTED);
-        kept.find(|(_, kept)| kept.name == quantity.name)
-            .map_or(&[], |(series, _)| series.values())
+    /// The worst verdict in each point; `None` where there are no data.
+    pub fn verdicts(&self) -> Vec<Option<Verdict>> {
+        let verdict = |row: &Option<&DeviceInterval>| row.and_then(DeviceInterval::verdict);
+        self.rows.iter().map(verdict).collect()
     }
 
-    fn observe(&mut self, row: &DeviceInterval, index: usize, points: &[TimeSpan]) {
-        if self.names != row.names {
-            self.names = Arc::clone(&row.names);
-        }
-        match &row.state {
-            DeviceState::Active(activity) => {
-                self.verdicts
-                    .at(index)
-                    .observe(activity.judged.assessment().verdict);
-                self.observe_activity(activity, index, points);
-            }
-            DeviceState::AccountingOff(_) => self
-                .verdicts
-                .at(index)
-                .observe(Some(Verdict::AccountingOff)),
-            DeviceState::Reset | DeviceState::MemberReset | DeviceState::Event(_) => {}
-        }
+    fn activities(&self) -> impl Iterator<Item = Option<&'a DeviceActivity>> {
+        self.rows
+            .iter()
+            .map(|row| row.and_then(DeviceInterval::activity))
     }
 
-    fn observe_activity(&mut self, activity: &DeviceActivity, index: usize, points: &[TimeSpan]) {
-        let stats = &activity.judged.interval;
-        if !self.is_active() {
-            if stats.is_idle() {
-                return;
-            }
-            self.quantities = vec![Series::default(); device::CHARTED.len()];
-            self.fill_idle_points(activity, index, points);
-        }
-        for (series, quantity) in self.quantities.iter_mut().zip(&device::CHARTED) {
-            if let Some((value, weight)) = quantity.weighted(&activity.judged) {
-                series.at(index).observe(value, weight);
-            }
-        }
-        for kind in [stats.reads, stats.writes, stats.flushes] {
-            if let Some(await_ms) = kind.await_ms() {
-                self.latencies.at(index).observe(await_ms, kind.ios as f64);
-            }
-        }
+    /// The values of a quantity.
+    pub fn values(&self, quantity: &Quantity) -> Vec<Extent> {
+        self.activities()
+            .map(|activity| activity.map(|one| one.extent(quantity)).unwrap_or_default())
+            .collect()
     }
 
-    /// Adds zeros for the time in which the device was idle until now.
-    fn fill_idle_points(&mut self, first: &DeviceActivity, index: usize, points: &[TimeSpan]) {
-        let verdicts = self.verdicts.values().iter().take(index);
-        let is_idle =
-            |verdict: &WorstVerdict| matches!(verdict.get(), Some(Some(Verdict::Idle) | None));
-        let idle: Vec<bool> = verdicts.map(is_idle).collect();
-        for (series, quantity) in self.quantities.iter_mut().zip(&device::CHARTED) {
-            // A mean over requests has no value without any.
-            let is_rate = quantity.is_over_time() && quantity.value(&first.judged).is_some();
-            // The util of an idle device is not doubted.
-            let is_doubt = quantity.name == device::DOUBTFUL_UTIL_PCT.name;
-            for (point, span) in points.iter().enumerate().take(index) {
-                if is_rate && !is_doubt && idle.get(point) == Some(&true) {
-                    series.at(point).observe(0.0, span.end_s - span.start_s);
-                }
-            }
-        }
-    }
-
-    fn merge(&mut self, merged: &[usize]) {
-        self.verdicts.merge(merged);
-        self.quantities
-            .iter_mut()
-            .for_each(|series| series.merge(merged));
-        self.latencies.merge(merged);
+    /// Its reads, writes and flushes by the mean latency of their interval.
+    pub fn latencies(&self) -> Vec<LatencyCounts> {
+        self.activities()
+            .map(|activity| activity.map(DeviceActivity::latencies).unwrap_or_default())
+            .collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::intervals::{DeviceActivity, DeviceInterval, DeviceState};
-    use crate::judge::Assessment;
-    use crate::metrics::{Completed, HostStats, Interval};
+    use crate::intervals::IntervalHeader;
+    use crate::metrics::{Completed, HostStats};
+    use crate::quantities::{device, host};
 
     fn rows(second: i64, device: &str, reads: u64, host: HostStats) -> IntervalRows {
         let at = |second| jiff::Timestamp::from_second(1_800_000_000 + second).ok();
@@ -276,24 +288,20 @@ mod tests {
             host,
             ..IntervalHeader::default()
         };
-        let reads = Completed::example(1.0, reads, 2.0);
-        let stats = Interval {
-            reads,
+        let interval = Interval {
+            reads: Completed::example(1.0, reads, 2.0),
             in_flight: Some(0),
             ..Interval::unknown(1.0)
         };
-        let state = DeviceState::Active(Box::new(DeviceActivity::example(
-            stats,
-            Assessment::default(),
-        )));
-        let row = DeviceInterval::without_alias(device, state);
+        let activity = DeviceActivity::example(interval, Assessment::default());
         IntervalRows {
             header,
-            devices: vec![row],
-            total: None,
-            events: Vec::new(),
-            attribution: None,
+            devices: vec![DeviceInterval::without_alias(
+                device,
+                DeviceState::Active(Box::new(activity)),
+            )],
             has_found_any: true,
+            ..IntervalRows::default()
         }
     }
 
@@ -305,20 +313,20 @@ mod tests {
                 blocked: Some(second as u64 % 2),
                 ..HostStats::default()
             };
-            history.observe(&rows(second, "sda", second as u64 % 100, host));
+            history.observe(&rows(second, "sda", 1 + second as u64 % 100, host));
         }
-        let device = history.device("sda").unwrap();
-        let points = history.timeline.points();
+        let sda = history.device("sda").unwrap();
+        let points = history.series.points();
         assert!((300..=600).contains(&points.len()));
-        let rates = device.values(&device::READS_PER_S);
+        let rates = sda.values(&device::READS_PER_S);
         assert_eq!(rates.len(), points.len());
         let requests: f64 = points
             .iter()
             .zip(rates)
-            .map(|(point, rate)| rate.mean().unwrap() * (point.end_s - point.start_s))
+            .map(|(point, rate)| rate.mean().unwrap() * (point.span.end_s - point.span.start_s))
             .sum();
         assert!(
-            (requests / (36.0 * 4950.0) - 1.0).abs() < 1e-6,
+            (requests / (36.0 * 5050.0) - 1.0).abs() < 1e-6,
             "{requests}"
         );
         assert_eq!(history.host(&host::BLOCKED)[3].max(), Some(1.0));
@@ -335,15 +343,11 @@ mod tests {
     fn a_device_has_zeros_for_the_time_before_its_first_request() {
         let mut history = History::default();
         for second in 0..10 {
-            history.observe(&rows(
-                second,
-                "sda",
-                if second < 5 { 0 } else { 9 },
-                HostStats::default(),
-            ));
+            let reads = if second < 5 { 0 } else { 9 };
+            history.observe(&rows(second, "sda", reads, HostStats::default()));
         }
-        let device = history.device("sda").unwrap();
-        let rates: Vec<Option<f64>> = device
+        let sda = history.device("sda").unwrap();
+        let rates: Vec<Option<f64>> = sda
             .values(&device::READS_PER_S)
             .iter()
             .map(Extent::mean)
@@ -352,7 +356,8 @@ mod tests {
             (rates[0], rates[4], rates[5]),
             (Some(0.0), Some(0.0), Some(9.0))
         );
-        assert_eq!(device.values(&device::READ_AWAIT_MS)[4].mean(), None);
+        assert_eq!(sda.values(&device::READ_AWAIT_MS)[4].mean(), None);
+        assert!(history.device("sdb").is_none());
     }
 
     /// Returns an interval with the same I/O on each device.
@@ -373,6 +378,6 @@ mod tests {
         for second in 0..700 {
             history.observe(&rows_of(second, &names));
         }
-        assert!(history.timeline.points().len() <= MAX_DEVICE_POINTS / 120);
+        assert!(history.series.points().len() <= MAX_DEVICE_POINTS / 120);
     }
 }

@@ -1,22 +1,88 @@
 //! The history of the cgroups on a device, and the tasks that were seen waiting for devices.
 
-use std::collections::HashMap;
-use std::ops::Range;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::attribution::DeviceUse;
 use crate::counters::BlockedTask;
-use crate::intervals::series::{Series, TimeSpan};
+use crate::intervals::series::{Fold, TimeSpan};
 
-/// The most cgroups on a device that are followed; the bytes of the others are added up.
+/// The most cgroups on a device that a point keeps apart; the bytes of the others are added up.
 const MAX_CGROUPS: usize = 24;
+
+/// The bytes of the cgroups on a whole device in a point.
+#[derive(Clone, Debug, Default)]
+pub(super) struct UsedBytes {
+    cgroups: HashMap<Arc<str>, CgroupBytes>,
+    /// The bytes of the cgroups that are not kept apart.
+    others: f64,
+    /// The bytes that belong to no cgroup: see [`DeviceUse::unattributed_bytes_per_s`].
+    unattributed: f64,
+    /// The seconds in which the cgroups were observed.
+    seconds: f64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct CgroupBytes {
+    bytes: f64,
+    has_reached_limit: bool,
+}
+
+impl UsedBytes {
+    /// Takes a use that went on for these seconds.
+    pub(super) fn observe(&mut self, usage: &DeviceUse, seconds: f64) {
+        self.seconds += seconds;
+        self.unattributed += usage.unattributed_bytes_per_s().iter().sum::<f64>() * seconds;
+        for cgroup in &usage.cgroups {
+            let used = CgroupBytes {
+                bytes: cgroup.rates.bytes_per_s() * seconds,
+                has_reached_limit: cgroup.limits.iter().any(|limit| limit.is_reached),
+            };
+            if used.bytes > 0.0 || used.has_reached_limit {
+                self.add_cgroup(&cgroup.path, used);
+            }
+        }
+        self.drop_smallest();
+    }
+
+    fn add_cgroup(&mut self, path: &Arc<str>, used: CgroupBytes) {
+        let own = self.cgroups.entry(Arc::clone(path)).or_default();
+        own.bytes += used.bytes;
+        own.has_reached_limit |= used.has_reached_limit;
+    }
+
+    /// Adds the cgroups with the fewest bytes to the others.
+    fn drop_smallest(&mut self) {
+        if self.cgroups.len() <= 2 * MAX_CGROUPS {
+            return;
+        }
+        let mut cgroups: Vec<(Arc<str>, CgroupBytes)> = self.cgroups.drain().collect();
+        cgroups.sort_by(|(_, a), (_, b)| b.bytes.total_cmp(&a.bytes));
+        for (_, used) in cgroups.drain(MAX_CGROUPS..) {
+            self.others += used.bytes;
+        }
+        self.cgroups.extend(cgroups);
+    }
+}
+
+impl Fold for UsedBytes {
+    fn add(&mut self, later: Self) {
+        self.others += later.others;
+        self.unattributed += later.unattributed;
+        self.seconds += later.seconds;
+        for (path, used) in later.cgroups {
+            self.add_cgroup(&path, used);
+        }
+        self.drop_smallest();
+    }
+}
 
 /// The bytes of a cgroup on a device.
 #[derive(Clone, Debug)]
 pub struct CgroupHistory {
     pub path: Arc<str>,
     /// Its bytes read and written in each point.
-    pub bytes: Series<f64>,
+    pub bytes: Vec<f64>,
     pub total_bytes: f64,
     /// True if it was at a limit of its own in any interval.
     pub has_reached_limit: bool,
@@ -26,92 +92,58 @@ pub struct CgroupHistory {
 #[derive(Clone, Debug, Default)]
 pub struct UsageHistory {
     /// The kernel's name of the device.
-    pub device: Arc<str>,
-    cgroups: Vec<CgroupHistory>,
-    /// The bytes of cgroups that are not followed, in each point.
-    pub others: Series<f64>,
-    /// The bytes in each point that belong to no cgroup: see [`DeviceUse::unattributed_bytes_per_s`].
-    pub unattributed: Series<f64>,
+    pub device: String,
+    /// Those with the most bytes come first.
+    pub cgroups: Vec<CgroupHistory>,
+    /// The bytes of other cgroups in each point.
+    pub others: Vec<f64>,
+    /// The bytes in each point that belong to no cgroup.
+    pub unattributed: Vec<f64>,
     /// The seconds in which the cgroups were observed.
     pub seconds: f64,
 }
 
 impl UsageHistory {
-    /// The cgroups with the most bytes, in descending order; at most 24.
-    pub fn cgroups(&self) -> Vec<&CgroupHistory> {
-        let mut cgroups: Vec<&CgroupHistory> = self.cgroups.iter().collect();
-        cgroups.sort_by(|a, b| {
-            b.total_bytes
-                .total_cmp(&a.total_bytes)
-                .then_with(|| a.path.cmp(&b.path))
-        });
-        cgroups
-    }
-
-    /// Takes the use over `elapsed_s` seconds, which are covered by these points.
-    pub(super) fn observe(&mut self, usage: &DeviceUse, elapsed_s: f64, points: Range<usize>) {
-        self.device.clone_from(&usage.name);
-        self.seconds += elapsed_s;
-        for cgroup in &usage.cgroups {
-            let bytes = cgroup.rates.bytes_per_s() * elapsed_s;
-            let has_reached_limit = cgroup.limits.iter().any(|limit| limit.is_reached);
-            if bytes > 0.0 || has_reached_limit {
-                let cgroup = self.cgroup(&cgroup.path);
-                spread(bytes, points.clone(), &mut cgroup.bytes);
-                cgroup.total_bytes += bytes;
-                cgroup.has_reached_limit |= has_reached_limit;
-            }
-        }
-        let unattributed: f64 = usage.unattributed_bytes_per_s().iter().sum();
-        spread(unattributed * elapsed_s, points, &mut self.unattributed);
-        if self.cgroups.len() > 2 * MAX_CGROUPS {
-            self.fold_smallest();
-        }
-    }
-
-    fn cgroup(&mut self, path: &Arc<str>) -> &mut CgroupHistory {
-        let at = self
-            .cgroups
-            .iter()
-            .position(|cgroup| cgroup.path == *path)
-            .unwrap_or_else(|| {
-                let path = Arc::clone(path);
-                let bytes = Series::default();
-                self.cgroups.push(CgroupHistory {
-                    path,
-                    bytes,
+    /// Puts the points of a device together; `None` if no point has its use.
+    pub(super) fn new<'a>(
+        device: &str,
+        points: impl ExactSizeIterator<Item = Option<&'a UsedBytes>>,
+    ) -> Option<Self> {
+        let count = points.len();
+        let mut history = Self {
+            device: device.to_owned(),
+            others: vec![0.0; count],
+            unattributed: vec![0.0; count],
+            ..Self::default()
+        };
+        let mut cgroups: BTreeMap<&Arc<str>, CgroupHistory> = BTreeMap::new();
+        let mut is_known = false;
+        for (index, used) in points.enumerate() {
+            let Some(used) = used else {
+                continue;
+            };
+            is_known = true;
+            history.seconds += used.seconds;
+            history.others[index] = used.others;
+            history.unattributed[index] = used.unattributed;
+            for (path, used) in &used.cgroups {
+                let cgroup = cgroups.entry(path).or_insert_with(|| CgroupHistory {
+                    path: Arc::clone(path),
+                    bytes: vec![0.0; count],
                     total_bytes: 0.0,
                     has_reached_limit: false,
                 });
-                self.cgroups.len() - 1
-            });
-        &mut self.cgroups[at]
-    }
-
-    /// Adds the cgroups with the fewest bytes to the others.
-    fn fold_smallest(&mut self) {
-        self.cgroups
-            .sort_by(|a, b| b.total_bytes.total_cmp(&a.total_bytes));
-        for cgroup in self.cgroups.drain(MAX_CGROUPS..) {
-            for (index, bytes) in cgroup.bytes.values().iter().enumerate() {
-                *self.others.at(index) += bytes;
+                cgroup.bytes[index] = used.bytes;
+                cgroup.total_bytes += used.bytes;
+                cgroup.has_reached_limit |= used.has_reached_limit;
             }
         }
+        history.cgroups = cgroups.into_values().collect();
+        history
+            .cgroups
+            .sort_by(|a, b| b.total_bytes.total_cmp(&a.total_bytes));
+        is_known.then_some(history)
     }
-
-    pub(super) fn merge(&mut self, merged: &[usize]) {
-        self.cgroups
-            .iter_mut()
-            .for_each(|cgroup| cgroup.bytes.merge(merged));
-        self.others.merge(merged);
-        self.unattributed.merge(merged);
-    }
-}
-
-/// Adds an equal part of an amount to each of these points.
-fn spread(amount: f64, points: Range<usize>, series: &mut Series<f64>) {
-    let part = amount / points.len().max(1) as f64;
-    points.for_each(|point| *series.at(point) += part);
 }
 
 /// The most tasks that are remembered.
@@ -176,16 +208,15 @@ mod tests {
 
     #[test]
     fn no_byte_is_lost_however_many_cgroups_there_are() {
-        let mut history = UsageHistory::default();
+        let mut points = vec![UsedBytes::default(); 2];
         for index in 0..200 {
             let read_bytes_per_s = f64::from(index + 1);
             let rates = IoRates {
                 read_bytes_per_s,
                 ..IoRates::default()
             };
-            let path = format!("/job-{index}").into();
             let cgroup = CgroupUse {
-                path,
+                path: format!("/job-{index}").into(),
                 rates,
                 share_pct: None,
                 limits: Vec::new(),
@@ -199,21 +230,27 @@ mod tests {
                 cgroups: vec![cgroup],
                 ..DeviceUse::default()
             };
-            let point = index as usize / 10;
-            history.observe(&usage, 2.0, point..point + 2);
+            points[index as usize / 100].observe(&usage, 2.0);
         }
         let sum = |sums: &[f64]| sums.iter().sum::<f64>();
-        let cgroups = history.cgroups();
-        assert!(cgroups.len() <= 2 * MAX_CGROUPS && &*cgroups[0].path == "/job-199");
-        let all: f64 = cgroups
-            .iter()
-            .map(|cgroup| sum(cgroup.bytes.values()))
-            .sum::<f64>()
-            + sum(history.others.values());
-        assert_eq!(
-            (all, sum(history.unattributed.values())),
-            (2.0 * 20_100.0, 400.0)
+        let history = UsageHistory::new("sda", points.iter().map(Some)).unwrap();
+        assert!(
+            history.cgroups.len() <= 4 * MAX_CGROUPS && &*history.cgroups[0].path == "/job-199"
         );
+        let of_cgroups: f64 = history.cgroups.iter().map(|one| one.total_bytes).sum();
+        assert_eq!(
+            (
+                of_cgroups + sum(&history.others),
+                sum(&history.unattributed),
+                history.seconds
+            ),
+            (2.0 * 20_100.0, 400.0, 400.0)
+        );
+        let later = points.pop().unwrap();
+        points[0].add(later);
+        let joined = UsageHistory::new("sda", points.iter().map(Some)).unwrap();
+        let of_cgroups: f64 = joined.cgroups.iter().map(|one| one.total_bytes).sum();
+        assert_eq!(of_cgroups + sum(&joined.others), 2.0 * 20_100.0);
     }
 
     #[test]

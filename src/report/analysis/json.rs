@@ -129,7 +129,10 @@ fn device(report: &DeviceReport, whole: &AnalysisReport) -> Object {
         .field("levels", &report.levels)
         .field("capacity", report.capacity)
         .field("capacity_by_direction", report.capacity_by_direction)
-        .list("plateaus", plateaus.map(|one| plateau(one, &whole.clock)))
+        .list(
+            "plateaus",
+            plateaus.map(|one| plateau(one, &whole.history.clock)),
+        )
         .field("baseline", &report.baseline)
         .field("other_causes", cause_sentences(report))
 }

@@ -5,7 +5,6 @@ mod json;
 mod text;
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -14,7 +13,7 @@ use jiff::tz::TimeZone;
 pub use self::json::{fio_job, json};
 pub(super) use self::text::verdict_sentence;
 pub use self::text::{Comparison, compare_json, compare_text, text};
-use crate::intervals::{Events, IncidentSummary, IncidentTotal, LatencySeries, Moment, RunClock};
+use crate::intervals::{Events, History, IncidentSummary, IncidentTotal, Moment, RunClock};
 use crate::judge::{
     CapacityReport, DeviceReport, DirectionReport, HostReport, IoDirection, LOW_AVAILABLE_CPU_PCT,
     LOW_IO_PRESSURE_PCT, LayerLink, MAX_RATE_TOLERANCE, MIN_NOTICED_PCT, OtherCause, PlateauInRun,
@@ -43,9 +42,7 @@ pub struct AnalysisReport {
     /// The host over the same time.
     pub host: HostReport,
     pub events: Events,
-    /// The latency of devices with I/O over time, by the kernel's name.
-    pub latencies: HashMap<String, LatencySeries>,
-    pub clock: RunClock,
+    pub history: History,
     /// The time zone of printed times.
     pub time_zone: TimeZone,
     /// True if the text has all details of each device.
@@ -195,7 +192,7 @@ pub(in crate::report) fn capacity_sentences(
             }
         }
     }
-    let times = Times::new(&whole.clock, &whole.time_zone);
+    let times = Times::new(&whole.history.clock, &whole.time_zone);
     for plateau in &report.plateaus {
         sentences.push(plateau_sentence(plateau, &times));
     }
@@ -417,7 +414,7 @@ const MAX_DEPARTURES: usize = 5;
 
 /// `sda disappeared at 14:01:27 and was back at 14:02:03.`
 pub(in crate::report) fn departure_sentences(report: &AnalysisReport) -> Vec<String> {
-    let times = Times::new(&report.clock, &report.time_zone);
+    let times = Times::new(&report.history.clock, &report.time_zone);
     let departures = &report.events.departures;
     let listed = match report.has_details {
         true => departures.len(),
@@ -600,8 +597,7 @@ mod tests {
             is_selection: false,
             host: HostReport::default(),
             events: Events::default(),
-            latencies: HashMap::new(),
-            clock: RunClock::default(),
+            history: History::default(),
             time_zone: TimeZone::UTC,
             has_details: true,
             is_unicode: false,

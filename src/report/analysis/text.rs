@@ -8,11 +8,13 @@ use super::{
     devices_worst_first, host_sentences, incident_line, incidents_text, incidents_worst_first,
     link_text, not_the_disk_sentences, push_incidents, worst_incident_text,
 };
-use crate::intervals::{IncidentTotal, LatencySeries};
+use crate::intervals::series::Extent;
+use crate::intervals::{DeviceHistory, IncidentTotal};
 use crate::judge::{
     BlockMeans, ConcurrencyLevel, DeviceReport, Difference, DirectionReport, Distribution,
     IoDirection, Layer, Outcome, Pattern, Quantity, Verdict, WaitLocation, compare,
 };
+use crate::quantities::device::AWAIT_MS;
 use crate::report::evidence::{explanation_text, plateau_rate};
 use crate::report::json_csv::time_text;
 use crate::report::layout::sentence_numbers::{counted, duration, named, number, time};
@@ -32,7 +34,7 @@ const MAX_EXPLAINED: usize = 5;
 /// device that was busy; then findings about the host. Lines have at most `width` columns if that is 60 or more, except for those of several incidents.
 pub fn text(report: &AnalysisReport, width: usize, out: &mut Vec<u8>) {
     let out = &mut Text { width, out };
-    let times = Times::new(&report.clock, &report.time_zone);
+    let times = Times::new(&report.history.clock, &report.time_zone);
     let rows = rows(report);
     if let Some(worst) = incidents_worst_first(report).first() {
         out.push(&format!("{}.", incident_line(worst, &times)), 0);
@@ -359,7 +361,7 @@ fn rows(report: &AnalysisReport) -> Vec<Row<'_>> {
 
 /// Appends the span of the run, the table, and the devices that are ok or idle.
 fn push_overview(report: &AnalysisReport, rows: &[Row<'_>], times: &Times<'_>, out: &mut Text<'_>) {
-    let seconds = report.clock.end.run_s;
+    let seconds = report.history.clock.end.run_s;
     let devices = counted(report.devices.len() as u64, "device");
     out.push(
         &format!("{}, {devices}; {}", duration(seconds), times.run()),
@@ -444,19 +446,23 @@ fn push_table(report: &AnalysisReport, rows: &[Row<'_>], out: &mut Text<'_>) {
         .find(fits)
         .unwrap_or_default();
 
-    let series: Vec<Option<&LatencySeries>> = rows
+    let mut latencies = Vec::with_capacity(rows.len());
+    let mut range = (LATENCY_SCALE_MS.start, LATENCY_SCALE_MS.end);
+    for row in rows {
+        let history = report.history.device(&row.report.device);
+        let maxima = history.as_ref().map(highest_latencies).unwrap_or_default();
+        for ms in maxima
+            .iter()
+            .flatten()
+            .filter(|ms| ms.is_finite() && **ms > 0.0)
+        {
+            range = (range.0.min(*ms), range.1.max(*ms));
+        }
+        latencies.push(maxima);
+    }
+    let cells = latencies
         .iter()
-        .map(|row| report.latencies.get(&row.report.device))
-        .collect();
-    let ranges = series.iter().flatten().filter_map(|series| series.range());
-    let range = ranges.fold(
-        (LATENCY_SCALE_MS.start, LATENCY_SCALE_MS.end),
-        |(low, high), (min, max)| (low.min(min), high.max(max)),
-    );
-    let cells = series.iter().map(|one| {
-        one.map(|one| drawn(one, range, report, points))
-            .unwrap_or_default()
-    });
+        .map(|maxima| drawn(maxima, range, report, points));
     table.add_column(title.to_owned(), cells);
     table.push(out.out);
 }
@@ -504,29 +510,45 @@ fn row_cells(report: &AnalysisReport, row: &Row<'_>) -> Vec<String> {
     ]
 }
 
-/// The latency of a device over the time of the run.
+/// The highest mean latency of a step in each point: infinite in a stall, `None` without I/O.
+fn highest_latencies(history: &DeviceHistory<'_>) -> Vec<Option<f64>> {
+    let mut maxima = Vec::new();
+    for (extent, verdict) in history.values(&AWAIT_MS).iter().zip(history.verdicts()) {
+        maxima.push(match verdict {
+            Some(Verdict::Stalled) => Some(f64::INFINITY),
+            _ => Extent::max(extent),
+        });
+    }
+    maxima
+}
+
+/// The latency of a device over the time of the run; `maxima` has a value for each point of the history.
 fn drawn(
-    series: &LatencySeries,
+    maxima: &[Option<f64>],
     range: (f64, f64),
     report: &AnalysisReport,
     width: usize,
 ) -> String {
-    let total_s = report.clock.elapsed_s(report.clock.end.run_s);
-    let gaps = report.clock.gaps();
-    let step_s = total_s / width as f64;
-    let point = |index: usize| {
-        let (begin_s, end_s) = (index as f64 * step_s, (index + 1) as f64 * step_s);
-        let is_gap = gaps
-            .iter()
-            .any(|(from, until)| *from <= begin_s && end_s <= *until);
-        match series.max(begin_s, end_s) {
-            Some(await_ms) => Point::Value(await_ms),
-            None if is_gap => Point::Gap,
-            None => Point::Nothing,
-        }
+    let Some(span) = report.history.span() else {
+        return String::new();
     };
-    let points: Vec<Point> = (0..width).map(point).collect();
-    sparkline(&points, range, report.is_unicode)
+    let mut columns = vec![Point::Gap; width];
+    let step_s = (span.end_s - span.start_s) / width as f64;
+    for (point, highest) in report.history.series.points().iter().zip(maxima) {
+        let place = |time_s: f64| ((time_s - span.start_s) / step_s) as usize;
+        // A point that ends where a column begins is not in it.
+        let first = place(point.span.start_s + 0.01 * step_s);
+        let last = place(point.span.end_s - 0.01 * step_s).max(first);
+        for column in columns.iter_mut().take(last + 1).skip(first) {
+            *column = match (*column, highest) {
+                (Point::Value(known), Some(ms)) => Point::Value(known.max(*ms)),
+                (_, Some(ms)) => Point::Value(*ms),
+                (Point::Gap, None) => Point::Nothing,
+                (known, None) => known,
+            };
+        }
+    }
+    sparkline(&columns, range, report.is_unicode)
 }
 
 /// Appends the devices that are not in the table on one line.
@@ -611,8 +633,8 @@ pub fn compare_text(comparison: &Comparison<'_>, width: usize, out: &mut Vec<u8>
     let Comparison { before, after, .. } = comparison;
     let out = &mut Text { width, out };
     for (title, (name, capture)) in [("Before", before), ("After", after)] {
-        let times = Times::new(&capture.clock, &capture.time_zone).run();
-        let seconds = cells::duration(capture.clock.end.run_s);
+        let times = Times::new(&capture.history.clock, &capture.time_zone).run();
+        let seconds = cells::duration(capture.history.clock.end.run_s);
         let span = format!("{title}: {name}, {seconds}; {times}");
         out.push(&span, 0);
     }
@@ -818,14 +840,14 @@ fn quantity_json(difference: &Difference) -> Object {
 /// are in UTC, `null` without a wall clock.
 pub fn compare_json(comparison: &Comparison<'_>, out: &mut Vec<u8>) {
     let capture = |(name, capture): &(String, AnalysisReport)| {
-        let (begin, end) = capture.clock.range().unzip();
+        let (begin, end) = capture.history.clock.range().unzip();
         let object = Object::new()
             .field("begin", begin.map(time_text))
             .field("end", end.map(time_text));
         Some(
             object
                 .field("file", sanitize(name))
-                .field("seconds", capture.clock.end.run_s),
+                .field("seconds", capture.history.clock.end.run_s),
         )
     };
     let device = |(old, new): (&DeviceReport, &DeviceReport)| {

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::escape;
-use crate::intervals::series::{Extent, TimeSpan, Timeline};
+use crate::intervals::series::{Extent, TimeSpan};
 use crate::report::layout::sentence_numbers::{number, time};
 use crate::report::scale::{Scale, without_zeros};
 
@@ -75,7 +75,7 @@ impl<'a> Panel<'a> {
     }
 
     /// Appends the panel with an axis of time, whose drawing the script can zoom.
-    pub(super) fn push_over_time(&self, axis: &TimeAxis<'_>, out: &mut String) {
+    pub(super) fn push_over_time(&self, axis: &TimeAxis, out: &mut String) {
         self.push(" time", "\"/><use href=\"#hours", &time_labels(axis), out);
     }
 
@@ -113,7 +113,7 @@ impl<'a> Panel<'a> {
 }
 
 /// The labels of the axis of time.
-pub(super) fn time_labels(axis: &TimeAxis<'_>) -> String {
+pub(super) fn time_labels(axis: &TimeAxis) -> String {
     let label = |(position, label): (f64, String)| {
         let left = position * 100.0;
         // A label centered at its tick would extend beyond the page. The script does the same.
@@ -142,24 +142,26 @@ pub(super) type Line<Quantity> = (&'static str, &'static Quantity, &'static str)
 pub(super) type LineChart<Quantity> = (Chart<'static>, &'static [Line<Quantity>]);
 
 /// The values of a line, one for each point of the timeline or fewer, and their name in the embedded data.
-pub(super) type Named<'a> = (&'static str, &'a [Extent]);
+pub(super) type Named = (&'static str, Vec<Extent>);
 
 /// Appends a chart with its lines, with lines at fixed values, and with shades if their id is
 /// not empty; nothing if it has no value above zero.
-pub(super) fn push_chart<'a, Quantity>(
+pub(super) fn push_chart<Quantity>(
     (chart, lines): &LineChart<Quantity>,
-    values_of: impl Fn(&Quantity) -> Named<'a>,
+    values_of: impl Fn(&Quantity) -> Named,
     references: &[(f64, String)],
     shades: &str,
-    time: &TimeAxis<'_>,
+    time: &TimeAxis,
     out: &mut String,
 ) {
-    let maxima = |values: &'a [Extent]| values.iter().filter_map(Extent::max);
+    fn maxima(values: &[Extent]) -> impl Iterator<Item = f64> {
+        values.iter().filter_map(Extent::max)
+    }
     let (.., unit) = *chart;
     let all = lines
         .iter()
         .map(|(label, quantity, class)| (*label, *class, values_of(quantity)));
-    let shown: Vec<(&str, &str, Named<'a>)> = all
+    let shown: Vec<(&str, &str, Named)> = all
         .filter(|(.., (_, values))| maxima(values).any(|max| max > 0.0))
         .collect();
     if shown.is_empty() {
@@ -202,7 +204,7 @@ pub(super) fn push_chart<'a, Quantity>(
     }
     if is_cut {
         let mut path = Path::default();
-        for (index, span) in time.timeline.points().iter().enumerate() {
+        for (index, span) in time.points.iter().enumerate() {
             let of_point = shown
                 .iter()
                 .filter_map(|(.., (_, values))| values.get(index)?.max());
@@ -239,11 +241,11 @@ fn usual_max(maxima: impl Iterator<Item = f64>) -> f64 {
 }
 
 /// Draws the mean, and the band from minimum to maximum if points have several values.
-fn draw_line(class: &str, values: &[Extent], time: &TimeAxis<'_>, panel: &mut Panel<'_>) {
+fn draw_line(class: &str, values: &[Extent], time: &TimeAxis, panel: &mut Panel<'_>) {
     let (mut mean, mut band) = (Path::default(), Path::default());
     let (.., unit) = panel.chart;
     let y = |value: Option<f64>| value.map(|value| panel.scale.y(value * unit.factor()));
-    for (index, (extent, span)) in values.iter().zip(time.timeline.points()).enumerate() {
+    for (index, (extent, span)) in values.iter().zip(&time.points).enumerate() {
         let (Some(at), Some(top), Some(bottom)) =
             (y(extent.mean()), y(extent.max()), y(extent.min()))
         else {
@@ -251,7 +253,7 @@ fn draw_line(class: &str, values: &[Extent], time: &TimeAxis<'_>, panel: &mut Pa
             continue;
         };
         let (x, end) = time.ends(span);
-        if time.timeline.is_after_gap(index) {
+        if time.is_after_gap(index) {
             mean.interrupt();
         }
         if class == "dots" {
@@ -264,7 +266,7 @@ fn draw_line(class: &str, values: &[Extent], time: &TimeAxis<'_>, panel: &mut Pa
         }
     }
     if !band.text().is_empty() {
-        let (width, path) = (time.bar_width(time.timeline.points().iter()), band.text());
+        let (width, path) = (time.bar_width(time.points.iter()), band.text());
         panel.drawing +=
             &format!("<path class=\"{class} band\" stroke-width=\"{width}\" d=\"{path}\"/>");
     }
@@ -288,7 +290,7 @@ pub(super) fn push_areas(
     question: &str,
     areas: &[Area],
     shades: &str,
-    time: &TimeAxis<'_>,
+    time: &TimeAxis,
     out: &mut String,
 ) {
     if !areas.iter().any(|area| {
@@ -300,10 +302,10 @@ pub(super) fn push_areas(
         return;
     }
     let mut panel = Panel::new((title, question, Unit::Percent), Scale::percent(100.0));
-    let mut below = vec![0.0; time.timeline.points().len()];
+    let mut below = vec![0.0; time.points.len()];
     for area in areas {
         let mut path = Path::default();
-        for (index, (value, span)) in area.values.iter().zip(time.timeline.points()).enumerate() {
+        for (index, (value, span)) in area.values.iter().zip(&time.points).enumerate() {
             let Some(value) = value.mean().filter(|value| *value > 0.0) else {
                 continue;
             };
@@ -494,24 +496,31 @@ const STEPS_S: [f64; 27] = [
 const MAX_TIME_INTERVALS: f64 = 6.0;
 
 /// The span of time that is drawn, and the clock for its labels.
-pub(super) struct TimeAxis<'a> {
+pub(super) struct TimeAxis {
     span: TimeSpan,
     /// The points that are drawn.
-    pub(super) timeline: &'a Timeline,
+    pub(super) points: Vec<TimeSpan>,
     /// `None` if the samples have no wall clock: times are then counted from the first sample.
     time_zone: Option<TimeZone>,
 }
 
-impl<'a> TimeAxis<'a> {
+impl TimeAxis {
     /// Creates the axis of a span; `time_zone` is `None` without a wall clock.
-    pub(super) fn new(span: TimeSpan, timeline: &'a Timeline, time_zone: Option<TimeZone>) -> Self {
+    pub(super) fn new(span: TimeSpan, points: Vec<TimeSpan>, time_zone: Option<TimeZone>) -> Self {
         // A span without length could not be divided.
         let end_s = span.end_s.max(span.start_s + 1e-3);
         Self {
             span: TimeSpan { end_s, ..span },
-            timeline,
+            points,
             time_zone,
         }
+    }
+
+    /// Returns whether there is time between a point and the one before it that no interval covers.
+    pub(super) fn is_after_gap(&self, index: usize) -> bool {
+        /// More than the rounding error of a time, and less than any interval.
+        const TOLERANCE_S: f64 = 1e-3;
+        index > 0 && self.points[index].start_s - self.points[index - 1].end_s > TOLERANCE_S
     }
 
     pub(super) fn span(&self) -> TimeSpan {
@@ -798,25 +807,22 @@ mod path_tests {
 
 #[cfg(test)]
 mod time_axis_tests {
-    use std::sync::LazyLock;
 
     use super::*;
 
-    static NO_POINTS: LazyLock<Timeline> = LazyLock::new(Timeline::default);
-
-    fn axis(start: &str, length_s: f64, zone: Option<TimeZone>) -> TimeAxis<'static> {
+    fn axis(start: &str, length_s: f64, zone: Option<TimeZone>) -> TimeAxis {
         let start_s = start.parse::<Timestamp>().unwrap().as_second() as f64;
         TimeAxis::new(
             TimeSpan {
                 start_s,
                 end_s: start_s + length_s,
             },
-            &NO_POINTS,
+            Vec::new(),
             zone,
         )
     }
 
-    fn labels(axis: &TimeAxis<'_>) -> Vec<String> {
+    fn labels(axis: &TimeAxis) -> Vec<String> {
         axis.ticks().into_iter().map(|(_, label)| label).collect()
     }
 
@@ -847,7 +853,7 @@ mod time_axis_tests {
                 start_s: 0.0,
                 end_s: 4000.0,
             },
-            &NO_POINTS,
+            Vec::new(),
             None,
         );
         assert_eq!(
@@ -879,7 +885,7 @@ mod time_axis_tests {
                 start_s: 5.0,
                 end_s: 5.0,
             },
-            &NO_POINTS,
+            Vec::new(),
             None,
         );
         assert_eq!((axis.x(5.0), axis.x(99.0)), (0, 2000));
@@ -895,7 +901,7 @@ mod time_axis_tests {
                     start_s: 1000.0,
                     end_s: 1000.0 + days * day_s,
                 },
-                &NO_POINTS,
+                Vec::new(),
                 Some(TimeZone::UTC),
             )
         };

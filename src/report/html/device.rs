@@ -8,7 +8,7 @@ use super::chart::{
 };
 use super::tables::{PlacedIncident, push_band, push_cgroup_table, shades, tags};
 use super::{Group, Page, escape, list, name};
-use crate::intervals::series::{Extent, LatencyCounts, Merge, TimeSpan, Timeline};
+use crate::intervals::series::{Extent, Fold, LatencyCounts, TimeSpan};
 use crate::intervals::{DeviceHistory, UsageHistory};
 use crate::judge::{
     CapacityReport, DeviceReport, DirectionReport, Layer, LayerLink, QueueByLayer, RateUnit,
@@ -109,11 +109,11 @@ pub(super) struct Section<'a> {
     /// Its index among the sections.
     pub(super) index: usize,
     pub(super) report: &'a DeviceReport,
-    /// Its history; `None` if it was in no interval.
-    pub(super) history: Option<&'a DeviceHistory>,
+    /// Its history; `None` if it was always idle.
+    pub(super) history: Option<DeviceHistory<'a>>,
     pub(super) incidents: Vec<&'a PlacedIncident<'a>>,
     /// The use by cgroups of this device, or of the device below; `None` without attribution.
-    pub(super) usage: Option<&'a UsageHistory>,
+    pub(super) usage: Option<UsageHistory>,
     /// The shares of the cgroups.
     pub(super) areas: Vec<Area>,
 }
@@ -121,18 +121,15 @@ pub(super) struct Section<'a> {
 impl<'a> Section<'a> {
     /// The alias of the device, or the kernel's name.
     pub(super) fn label(&self) -> &str {
-        self.history
-            .map_or(&self.report.device, |history| &history.names.label)
+        let names = self.history.as_ref().and_then(DeviceHistory::names);
+        names.map_or(&self.report.device, |names| &names.label)
     }
 
-    fn values(&self, quantity: &Quantity) -> &'a [Extent] {
-        self.history.map_or(&[], |history| history.values(quantity))
-    }
-
-    pub(super) fn push(&self, time: &TimeAxis<'_>, out: &mut String) {
+    pub(super) fn push(&self, time: &TimeAxis, out: &mut String) {
         let analysis = &self.page.analysis;
         let kernel_name = Some(&self.report.device).filter(|device| *device != self.label());
-        let mountpoints = self.history.map(|history| &history.names.mountpoints);
+        let names = self.history.as_ref().and_then(DeviceHistory::names);
+        let mountpoints = names.map(|names| &names.mountpoints);
         let facts = kernel_name
             .into_iter()
             .chain(mountpoints.filter(|text| !text.is_empty()));
@@ -149,8 +146,8 @@ impl<'a> Section<'a> {
             tags(analysis, self.report),
             escape(&verdict_sentence(analysis, self.report))
         );
-        if let Some(history) = self.history {
-            push_band(history.verdicts.values(), time, out);
+        if let Some(history) = &self.history {
+            push_band(&history.verdicts(), time, out);
         }
         let id = format!("e{}", self.index);
         *out += &shades(&self.incidents, &id, time);
@@ -158,14 +155,15 @@ impl<'a> Section<'a> {
         // A chart of one or two intervals shows no more than the table.
         if let Some(history) = self
             .history
+            .as_ref()
             .filter(|_| self.report.busy_intervals >= MIN_CHARTED_INTERVALS)
         {
             self.push_charts(history, &id, time, out);
             push_concurrency_charts(history, self.report, out);
-            push_heat_map(history.latencies.values(), time, out);
+            push_heat_map(&history.latencies(), time, out);
         }
-        if let Some(usage) = self.usage {
-            let title = match *usage.device == *self.report.device {
+        if let Some(usage) = &self.usage {
+            let title = match usage.device == self.report.device {
                 true => "Who: share of the bytes by cgroup".to_owned(),
                 false => format!("Who: share of the bytes of {} below", escape(&usage.device)),
             };
@@ -176,7 +174,7 @@ impl<'a> Section<'a> {
             push_stack(queues, &self.report.device, out);
         }
         self.usage
-            .into_iter()
+            .iter()
             .for_each(|usage| push_cgroup_table(usage, out));
         let sentences = [
             capacity_sentences(analysis, self.report),
@@ -194,9 +192,9 @@ impl<'a> Section<'a> {
     /// Appends the charts over time, that of latency first.
     fn push_charts(
         &self,
-        history: &DeviceHistory,
+        history: &DeviceHistory<'_>,
         shades: &str,
-        time: &TimeAxis<'_>,
+        time: &TimeAxis,
         out: &mut String,
     ) {
         let values = |quantity: &Quantity| (quantity.name, history.values(quantity));
@@ -259,21 +257,25 @@ impl<'a> Section<'a> {
     }
 
     pub(super) fn data(&self) -> Group<'_> {
-        let is_known = |extent: &Extent| extent.max().is_some_and(|max| max > 0.0);
-        let over_concurrency = [IOPS, AWAIT_MS, CONCURRENCY].map(|quantity| quantity.name);
-        let drawn = CHARTED
-            .iter()
-            .map(|quantity| (quantity.name, self.values(quantity)))
-            .filter(|(name, values)| {
-                !over_concurrency.contains(name) && values.iter().any(is_known)
-            });
-        let areas = self.areas.iter().map(|area| (&*area.key, &*area.values));
+        let mut series = Vec::new();
+        if let Some(history) = &self.history {
+            let over_concurrency = [IOPS, AWAIT_MS, CONCURRENCY].map(|quantity| quantity.name);
+            for quantity in &CHARTED {
+                let values = history.values(quantity);
+                let mut maxima = values.iter().filter_map(Extent::max);
+                if !over_concurrency.contains(&quantity.name) && maxima.any(|max| max > 0.0) {
+                    series.push((quantity.name, values));
+                }
+            }
+        }
+        for area in &self.areas {
+            series.push((&*area.key, area.values.clone()));
+        }
+        let history = self.history.as_ref();
         Group {
             name: self.label(),
-            verdicts: self
-                .history
-                .map_or(&[], |history| history.verdicts.values()),
-            series: drawn.chain(areas).collect(),
+            verdicts: history.map(DeviceHistory::verdicts).unwrap_or_default(),
+            series,
         }
     }
 }
@@ -370,16 +372,18 @@ const MIN_CONCURRENCY: f64 = 0.01;
 type Points = Vec<(f64, f64, usize)>;
 
 /// The points of a quantity; `None` if there are too few for a chart.
-fn points_of(history: &DeviceHistory, quantity: &Quantity) -> Option<Points> {
+fn points_of(history: &DeviceHistory<'_>, quantity: &Quantity) -> Option<Points> {
     let concurrency = history.values(&CONCURRENCY);
-    let mean = |values: &[Extent], index: usize| values.get(index).and_then(Extent::mean);
-    let point = |index: usize| {
-        let queue = mean(concurrency, index)?;
-        let value = mean(history.values(quantity), index)?;
+    let mut points = Points::new();
+    for (index, (queue, value)) in concurrency.iter().zip(history.values(quantity)).enumerate() {
         let shade = index * TIME_CLASSES / concurrency.len();
-        (queue > 0.0 && value > 0.0).then_some((queue.max(MIN_CONCURRENCY), value, shade))
-    };
-    let points: Points = (0..concurrency.len()).filter_map(point).collect();
+        if let (Some(queue), Some(value)) = (queue.mean(), value.mean())
+            && queue > 0.0
+            && value > 0.0
+        {
+            points.push((queue.max(MIN_CONCURRENCY), value, shade));
+        }
+    }
     (points.len() >= 3).then_some(points)
 }
 
@@ -393,7 +397,7 @@ fn range(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
 
 /// Appends throughput and latency against concurrency.
 pub(super) fn push_concurrency_charts(
-    history: &DeviceHistory,
+    history: &DeviceHistory<'_>,
     report: &DeviceReport,
     out: &mut String,
 ) {
@@ -515,8 +519,8 @@ const SHADES: usize = 5;
 const MAX_COLUMNS: usize = 120;
 
 /// Appends a heat map; nothing without requests.
-pub(super) fn push_heat_map(counts: &[LatencyCounts], time: &TimeAxis<'_>, out: &mut String) {
-    let columns = columns(counts, time.timeline);
+pub(super) fn push_heat_map(counts: &[LatencyCounts], time: &TimeAxis, out: &mut String) {
+    let columns = columns(counts, time);
     let classes = || columns.iter().flat_map(|(_, counts)| counts.counts());
     let (Some(first), Some(last)) = (
         classes().map(|one| one.0).min(),
@@ -557,15 +561,15 @@ pub(super) fn push_heat_map(counts: &[LatencyCounts], time: &TimeAxis<'_>, out: 
 }
 
 /// The columns of the map: points that would be too narrow are merged, but not across a gap.
-fn columns(counts: &[LatencyCounts], timeline: &Timeline) -> Vec<(TimeSpan, LatencyCounts)> {
-    let points_of_column = timeline.points().len().div_ceil(MAX_COLUMNS);
+fn columns(counts: &[LatencyCounts], time: &TimeAxis) -> Vec<(TimeSpan, LatencyCounts)> {
+    let points_of_column = time.points.len().div_ceil(MAX_COLUMNS);
     let mut columns: Vec<(TimeSpan, LatencyCounts)> = Vec::new();
     let mut points = 0;
-    for (index, (counts, span)) in counts.iter().zip(timeline.points()).enumerate() {
+    for (index, (counts, span)) in counts.iter().zip(&time.points).enumerate() {
         match columns.last_mut() {
-            Some((last, merged)) if points < points_of_column && !timeline.is_after_gap(index) => {
+            Some((last, merged)) if points < points_of_column && !time.is_after_gap(index) => {
                 last.end_s = span.end_s;
-                merged.merge(counts.clone());
+                merged.add(counts.clone());
                 points += 1;
             }
             _ => {

@@ -16,8 +16,8 @@ use self::chart::{HEIGHT, TimeAxis};
 use self::device::Section;
 use self::tables::{PlacedIncident, place_incidents, push_headline};
 use crate::capture::RecordingHeader;
-use crate::intervals::series::{Extent, TimeSpan, WorstVerdict};
-use crate::intervals::{History, UsageHistory};
+use crate::intervals::UsageHistory;
+use crate::intervals::series::{Extent, TimeSpan};
 use crate::judge::{DeviceReport, Verdict};
 use crate::report::analysis::{
     AnalysisReport, departure_sentences, devices_worst_first, host_sentences,
@@ -33,7 +33,6 @@ const SCRIPT: &str = include_str!("assets/script.js");
 
 pub struct Page<'a> {
     pub analysis: &'a AnalysisReport,
-    pub history: History,
     pub host: RecordingHeader,
     /// The capture, as it was given; `None` for the running system.
     pub capture: Option<String>,
@@ -45,7 +44,7 @@ pub struct Page<'a> {
 impl<'a> Page<'a> {
     pub fn html(&self) -> String {
         let charted = self.charted();
-        let history = &self.history;
+        let history = &self.analysis.history;
         let span = history.span().unwrap_or(TimeSpan {
             start_s: 0.0,
             end_s: 1.0,
@@ -54,7 +53,8 @@ impl<'a> Page<'a> {
             .clock
             .has_wall_clock()
             .then(|| self.analysis.time_zone.clone());
-        let time = &TimeAxis::new(span, &history.timeline, time_zone);
+        let points = history.series.points().iter().map(|point| point.span);
+        let time = &TimeAxis::new(span, points.collect(), time_zone);
         let incidents = place_incidents(self.analysis, history);
         let section =
             |(index, report): (usize, &&'a DeviceReport)| self.section(index, report, &incidents);
@@ -135,34 +135,31 @@ impl<'a> Page<'a> {
         incidents: &'b [PlacedIncident<'b>],
     ) -> Section<'b> {
         let usage = self.has_who.then(|| self.usage(&report.device)).flatten();
-        let points = self.history.timeline.points().len();
         Section {
             page: self,
             index,
             report,
-            history: self.history.device(&report.device),
+            history: self.analysis.history.device(&report.device),
             incidents: incidents
                 .iter()
                 .filter(|incident| incident.summary.has(&report.device))
                 .collect(),
+            areas: usage.as_ref().map(tables::areas).unwrap_or_default(),
             usage,
-            areas: usage
-                .map(|usage| tables::areas(usage, points))
-                .unwrap_or_default(),
         }
     }
 
     /// The use by cgroups of a device or, without any, of the whole devices below it.
-    fn usage(&self, device: &str) -> Option<&UsageHistory> {
+    fn usage(&self, device: &str) -> Option<UsageHistory> {
         let below = self.analysis.topology.devices_below(device);
         let mut used = [device.to_owned()]
             .into_iter()
             .chain(below)
-            .filter_map(|name| self.history.usage(&name));
-        used.find(|usage| !usage.cgroups().is_empty())
+            .filter_map(|name| self.analysis.history.usage(&name));
+        used.find(|usage| !usage.cgroups.is_empty())
     }
 
-    fn push_head(&self, axis: &TimeAxis<'_>, out: &mut String) {
+    fn push_head(&self, axis: &TimeAxis, out: &mut String) {
         let title = match &self.host.host {
             Some(host) => format!("blkstat report: {host}"),
             None => "blkstat report".to_owned(),
@@ -188,12 +185,7 @@ impl<'a> Page<'a> {
         out.push_str("\"/></svg>");
     }
 
-    fn push_summary(
-        &self,
-        incidents: &[PlacedIncident<'_>],
-        time: &TimeAxis<'_>,
-        out: &mut String,
-    ) {
+    fn push_summary(&self, incidents: &[PlacedIncident<'_>], time: &TimeAxis, out: &mut String) {
         out.push_str("<header>");
         match incidents.split_first() {
             Some((main, others)) => push_headline(main, others, time, out),
@@ -231,7 +223,7 @@ impl<'a> Page<'a> {
             "{start} to {end}{zone} ({})",
             duration(span.end_s - span.start_s)
         ));
-        facts.push(counted(self.history.intervals, "interval"));
+        facts.push(counted(self.analysis.history.intervals, "interval"));
         facts.extend(
             self.capture
                 .iter()
@@ -274,7 +266,10 @@ impl<'a> Page<'a> {
 
     /// Disks that disappeared, and defects of the data that affect how the page should be read.
     fn remarks(&self) -> Vec<String> {
-        let (shift_s, missed) = (self.history.clock.setback_s(), self.history.missed_samples);
+        let (shift_s, missed) = (
+            self.analysis.history.clock.setback_s(),
+            self.analysis.history.missed_samples,
+        );
         let dropped = self.analysis.events.dropped;
         let late = || {
             format!(
@@ -307,12 +302,12 @@ impl<'a> Page<'a> {
     }
 
     /// Appends the section of the host; nothing if the capture has no data about it.
-    fn push_host(&self, group: usize, time: &TimeAxis<'_>, out: &mut String) {
+    fn push_host(&self, group: usize, time: &TimeAxis, out: &mut String) {
         let mut content = String::new();
-        tables::push_host_charts(&self.history, time, &mut content);
+        tables::push_host_charts(&self.analysis.history, time, &mut content);
         let mut text = list(&host_sentences(self.analysis));
         if self.has_who {
-            tables::push_blocked_tasks(&self.history, time, &mut text);
+            tables::push_blocked_tasks(&self.analysis.history, time, &mut text);
         }
         if !content.is_empty() || !text.is_empty() {
             *out += &format!(
@@ -322,10 +317,10 @@ impl<'a> Page<'a> {
     }
 
     fn push_foot(&self, out: &mut String) {
-        let points = self.history.timeline.points();
+        let points = self.analysis.history.series.points();
         let longest = points
             .iter()
-            .map(|point| point.end_s - point.start_s)
+            .map(|point| point.span.end_s - point.span.start_s)
             .fold(0.0, f64::max);
         *out += &format!(
             "<footer><p>Drawn: {} of up to {} each, with minimum, mean and maximum. ",
@@ -356,13 +351,13 @@ struct Group<'a> {
     /// The name of the device; `host` for the host.
     name: &'a str,
     /// The verdicts; empty for the host.
-    verdicts: &'a [WorstVerdict],
+    verdicts: Vec<Option<Verdict>>,
     /// The name and the values of each series.
-    series: Vec<(&'a str, &'a [Extent])>,
+    series: Vec<(&'a str, Vec<Extent>)>,
 }
 
 /// Appends the element with the data.
-fn push_data(axis: &TimeAxis<'_>, is_wall_clock: bool, groups: &[Group<'_>], out: &mut String) {
+fn push_data(axis: &TimeAxis, is_wall_clock: bool, groups: &[Group<'_>], out: &mut String) {
     let TimeSpan { start_s, end_s } = axis.span();
     let offsets = axis
         .utc_offsets()
@@ -370,7 +365,7 @@ fn push_data(axis: &TimeAxis<'_>, is_wall_clock: bool, groups: &[Group<'_>], out
         .map(|(at_s, offset)| format!("[{at_s:.0},{offset}]"));
     let times = |time: fn(&TimeSpan) -> f64| {
         let from_start = |point| without_zeros(&format!("{:.3}", time(point) - start_s));
-        joined(axis.timeline.points().iter().map(from_start))
+        joined(axis.points.iter().map(from_start))
     };
     let json = format!(
         "{{\"start\":{start_s:.3},\"end\":{end_s:.3},\"wall\":{is_wall_clock},\"offsets\":[{}],\"starts\":[{}],\
@@ -395,7 +390,7 @@ fn joined(texts: impl Iterator<Item = String>) -> String {
 }
 
 fn group_json(group: &Group<'_>) -> String {
-    let verdict = |verdict: &WorstVerdict| verdict.get().map_or("", verdict_class);
+    let verdict = |verdict: &Option<Verdict>| verdict.map_or("", Verdict::name);
     // Runs of equal verdicts: `ok*120,capped*30`.
     let runs = group.verdicts.chunk_by(|a, b| verdict(a) == verdict(b));
     let runs = joined(runs.map(|run| format!("{}*{}", run.first().map_or("", verdict), run.len())));
@@ -546,25 +541,22 @@ fn verdict_word(verdict: Option<Verdict>) -> &'static str {
 #[cfg(test)]
 mod data_tests {
     use super::*;
-    use crate::intervals::series::Timeline;
 
     #[test]
     fn a_name_cannot_end_the_element() {
-        let timeline = Timeline::default();
         let axis = TimeAxis::new(
             TimeSpan {
                 start_s: 0.0,
                 end_s: 1.0,
             },
-            &timeline,
+            Vec::new(),
             None,
         );
         let name = "</script><script>alert(1)</script><!--\"\\";
-        let nothing = [Extent::default()];
         let group = Group {
             name,
-            verdicts: &[],
-            series: vec![(name, &nothing)],
+            verdicts: Vec::new(),
+            series: vec![(name, vec![Extent::default()])],
         };
         let mut out = String::new();
         push_data(&axis, false, &[group], &mut out);

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use super::chart::{Area, HEIGHT, LineChart, TimeAxis, Unit, push_areas, push_chart, time_labels};
 use super::{Group, Page, escape, link, name, verdict_class as class, verdict_word as word};
 use crate::attribution::cgroup_name;
-use crate::intervals::series::{Extent, Series, TimeSpan, WorstVerdict};
+use crate::intervals::series::{Extent, TimeSpan};
 use crate::intervals::{History, IncidentSummary, UsageHistory};
 use crate::judge::{DeviceReport, Distribution, Verdict};
 use crate::quantities::device::*;
@@ -32,7 +32,7 @@ pub(super) struct PlacedIncident<'a> {
 
 impl PlacedIncident<'_> {
     /// The times of its beginning and its end.
-    fn times(&self, time_of: &TimeAxis<'_>) -> [String; 2] {
+    fn times(&self, time_of: &TimeAxis) -> [String; 2] {
         [
             time_of.moment(self.begin_s),
             time_of.end_moment(self.begin_s, self.end_s),
@@ -67,7 +67,7 @@ const MAX_NAMED: usize = 3;
 pub(super) fn push_headline(
     main: &PlacedIncident<'_>,
     others: &[PlacedIncident<'_>],
-    time_of: &TimeAxis<'_>,
+    time_of: &TimeAxis,
     out: &mut String,
 ) {
     let victim = name(&main.summary.incident.victim.label);
@@ -114,7 +114,7 @@ pub(super) fn push_headline(
 }
 
 /// Another incident in a few words: `sdb stalled at 16:04:02 (1.0 s)`.
-fn short(placed: &PlacedIncident<'_>, time_of: &TimeAxis<'_>) -> String {
+fn short(placed: &PlacedIncident<'_>, time_of: &TimeAxis) -> String {
     let incident = &placed.summary.incident;
     let before = if incident.begin_is_known {
         "at"
@@ -140,7 +140,7 @@ const TITLES: &str = "<div class=\"scroll\"><table class=\"events\"><thead><tr><
 pub(super) fn push_table(
     incidents: &[PlacedIncident<'_>],
     anchor: &dyn Fn(&str) -> Option<usize>,
-    time_of: &TimeAxis<'_>,
+    time_of: &TimeAxis,
     out: &mut String,
 ) {
     if incidents.is_empty() {
@@ -191,7 +191,7 @@ pub(super) fn push_table(
 }
 
 /// Returns the shades of a device's incidents, which its charts refer to by `id`.
-pub(super) fn shades(incidents: &[&PlacedIncident<'_>], id: &str, time: &TimeAxis<'_>) -> String {
+pub(super) fn shades(incidents: &[&PlacedIncident<'_>], id: &str, time: &TimeAxis) -> String {
     let shade = |placed: &&PlacedIncident<'_>| {
         let (x, end) = (time.x(placed.begin_s), time.x(placed.end_s));
         let width = (end - x).max(1);
@@ -216,7 +216,7 @@ pub(super) fn push_overview(
     page: &Page<'_>,
     reports: &[&DeviceReport],
     anchor: &dyn Fn(&str) -> Option<usize>,
-    time: &TimeAxis<'_>,
+    time: &TimeAxis,
     out: &mut String,
 ) {
     if reports.is_empty() {
@@ -224,13 +224,14 @@ pub(super) fn push_overview(
     }
     out.push_str("<h2>All devices</h2><div class=\"overview\">");
     for report in reports {
-        let Some(device) = page.history.device(&report.device) else {
+        let Some(device) = page.analysis.history.device(&report.device) else {
             continue;
         };
-        let link = link(&device.names.label, anchor(&report.device));
+        let label = device.names().map_or(&report.device, |names| &names.label);
+        let link = link(label, anchor(&report.device));
         let tags = tags(page.analysis, report);
         *out += &format!("<div class=\"name\">{link}</div><div class=\"verdict\">{tags}</div>");
-        push_band(device.verdicts.values(), time, out);
+        push_band(&device.verdicts(), time, out);
     }
     *out += &format!("<div class=\"axis-cell\">{}</div></div>", time_labels(time));
 }
@@ -250,7 +251,8 @@ pub(super) fn push_ok_devices(reports: &[&DeviceReport], history: &History, out:
     for report in reports {
         let label = history
             .device(&report.device)
-            .map_or(report.device.as_str(), |device| &device.names.label);
+            .and_then(|device| device.names())
+            .map_or(report.device.as_str(), |names| &names.label);
         *out += &format!(
             "<tr><td class=\"device\">{}<td>{}",
             name(label),
@@ -292,7 +294,7 @@ fn tag(verdict: Option<Verdict>, text: &str) -> String {
 }
 
 /// Appends the band. Each part shows the word for its verdict if it fits, otherwise its mark.
-pub(super) fn push_band(verdicts: &[WorstVerdict], time: &TimeAxis<'_>, out: &mut String) {
+pub(super) fn push_band(verdicts: &[Option<Verdict>], time: &TimeAxis, out: &mut String) {
     out.push_str("<div class=\"band\"><div class=\"inner\">");
     for (verdict, TimeSpan { start_s, end_s }) in parts(verdicts, time) {
         let (begin, end) = (time.position(start_s), time.position(end_s));
@@ -316,24 +318,19 @@ pub(super) fn push_band(verdicts: &[WorstVerdict], time: &TimeAxis<'_>, out: &mu
 }
 
 /// Returns the parts of the band with one verdict each.
-fn parts(verdicts: &[WorstVerdict], time: &TimeAxis<'_>) -> Vec<(Option<Verdict>, TimeSpan)> {
+fn parts(verdicts: &[Option<Verdict>], time: &TimeAxis) -> Vec<(Option<Verdict>, TimeSpan)> {
     let mut parts: Vec<(Option<Verdict>, TimeSpan)> = Vec::new();
     let mut is_continued = false;
-    for (index, (verdict, span)) in verdicts.iter().zip(time.timeline.points()).enumerate() {
-        let Some(verdict) = verdict
-            .get()
-            .filter(|verdict| *verdict != Some(Verdict::Idle))
-        else {
+    for (index, (verdict, span)) in verdicts.iter().zip(&time.points).enumerate() {
+        if matches!(verdict, None | Some(Verdict::Idle)) {
             is_continued = false;
             continue;
-        };
+        }
         match parts.last_mut() {
-            Some((last, part))
-                if is_continued && *last == verdict && !time.timeline.is_after_gap(index) =>
-            {
+            Some((last, part)) if is_continued && last == verdict && !time.is_after_gap(index) => {
                 part.end_s = span.end_s;
             }
-            _ => parts.push((verdict, *span)),
+            _ => parts.push((*verdict, *span)),
         }
         is_continued = true;
     }
@@ -387,8 +384,9 @@ static TASK_CHARTS: &[LineChart<HostQuantity>] = &[
 ];
 
 /// Appends the charts; nothing without values.
-pub(super) fn push_host_charts(history: &History, time: &TimeAxis<'_>, out: &mut String) {
-    let of_disks = |quantity: &Quantity| (quantity.name, history.total.values(quantity));
+pub(super) fn push_host_charts(history: &History, time: &TimeAxis, out: &mut String) {
+    let total = history.total();
+    let of_disks = |quantity: &Quantity| (quantity.name, total.values(quantity));
     DISK_CHARTS
         .iter()
         .for_each(|chart| push_chart(chart, of_disks, &[], "", time, out));
@@ -406,30 +404,29 @@ pub(super) fn push_host_charts(history: &History, time: &TimeAxis<'_>, out: &mut
         .for_each(|chart| push_chart(chart, of_tasks, &[], "", time, out));
 }
 
-fn area(label: &str, key: &str, class: &'static str, values: &[Extent]) -> Area {
+fn area(label: &str, key: &str, class: &'static str, values: Vec<Extent>) -> Area {
     Area {
         label: label.to_owned(),
         key: key.to_owned(),
         class,
-        values: values.to_vec(),
+        values,
     }
 }
 
 pub(super) fn host_data(history: &History) -> Group<'_> {
-    let of_host = host::CHARTED
-        .iter()
-        .map(|quantity| (quantity.name, history.host(quantity)));
-    let of_disks = DISK_CHARTS
-        .iter()
-        .flat_map(|(_, lines)| *lines)
-        .map(|(_, quantity, _)| (quantity.name, history.total.values(quantity)));
-    let series = of_host
-        .chain(of_disks)
-        .filter(|(_, values)| !values.is_empty());
+    let total = history.total();
+    let mut series = Vec::new();
+    for quantity in &host::CHARTED {
+        series.push((quantity.name, history.host(quantity)));
+    }
+    for (_, quantity, _) in DISK_CHARTS.iter().flat_map(|(_, lines)| *lines) {
+        series.push((quantity.name, total.values(quantity)));
+    }
+    series.retain(|(_, values)| !values.iter().all(Extent::is_empty));
     Group {
         name: "host",
-        verdicts: &[],
-        series: series.collect(),
+        verdicts: Vec::new(),
+        series,
     }
 }
 
@@ -439,25 +436,28 @@ const MAX_SHOWN: usize = 4;
 const MAX_TASKS: usize = 20;
 
 /// The shares of a device's bytes: the largest cgroup first, then all others and the bytes that belong to no cgroup.
-pub(super) fn areas(usage: &UsageHistory, points: usize) -> Vec<Area> {
+pub(super) fn areas(usage: &UsageHistory) -> Vec<Area> {
     const CLASSES: [&str; MAX_SHOWN] = ["a1", "a2", "a3", "a4"];
-    let cgroups = usage.cgroups();
-    let (shown, others) = cgroups.split_at(cgroups.len().min(MAX_SHOWN));
-    let sum = |all: &[&Series<f64>]| -> Vec<f64> {
-        let at = |point| all.iter().filter_map(|bytes| bytes.get(point)).sum();
+    let points = usage.others.len();
+    let (shown, others) = usage.cgroups.split_at(usage.cgroups.len().min(MAX_SHOWN));
+    let sum = |all: &[&Vec<f64>]| -> Vec<f64> {
+        let at = |point: usize| all.iter().map(|bytes| bytes[point]).sum();
         (0..points).map(at).collect()
     };
     let mut parts = Vec::new();
     for (cgroup, class) in shown.iter().zip(CLASSES) {
         let (label, key) = (cgroup_name(&cgroup.path), sanitize(&cgroup.path));
-        let area = area(&label, &format!("cgroup {key}"), class, &[]);
-        parts.push((area, sum(&[&cgroup.bytes])));
+        let area = area(&label, &format!("cgroup {key}"), class, Vec::new());
+        parts.push((area, cgroup.bytes.clone()));
     }
-    let mut rest: Vec<&Series<f64>> = others.iter().map(|cgroup| &cgroup.bytes).collect();
+    let mut rest: Vec<&Vec<f64>> = others.iter().map(|cgroup| &cgroup.bytes).collect();
     rest.push(&usage.others);
     let (other, none) = ("other cgroups", "no cgroup");
-    parts.push((area(other, other, "a5", &[]), sum(&rest)));
-    parts.push((area(none, none, "rest", &[]), sum(&[&usage.unattributed])));
+    parts.push((area(other, other, "a5", Vec::new()), sum(&rest)));
+    parts.push((
+        area(none, none, "rest", Vec::new()),
+        usage.unattributed.clone(),
+    ));
     let total = |point: usize| -> f64 { parts.iter().map(|(_, bytes)| bytes[point]).sum() };
     let totals: Vec<f64> = (0..points).map(total).collect();
     let mut areas = Vec::new();
@@ -479,14 +479,9 @@ pub(super) fn areas(usage: &UsageHistory, points: usize) -> Vec<Area> {
 
 /// Appends the table of the cgroups that used a device.
 pub(super) fn push_cgroup_table(usage: &UsageHistory, out: &mut String) {
-    let cgroups = usage.cgroups();
+    let cgroups = &usage.cgroups;
     let all: f64 = cgroups.iter().map(|cgroup| cgroup.total_bytes).sum::<f64>()
-        + usage
-            .others
-            .values()
-            .iter()
-            .chain(usage.unattributed.values())
-            .sum::<f64>();
+        + usage.others.iter().chain(&usage.unattributed).sum::<f64>();
     if all <= 0.0 || cgroups.is_empty() {
         return;
     }
@@ -509,7 +504,7 @@ pub(super) fn push_cgroup_table(usage: &UsageHistory, out: &mut String) {
 }
 
 /// Appends the table of tasks that were seen waiting for devices; nothing without any.
-pub(super) fn push_blocked_tasks(history: &History, time: &TimeAxis<'_>, out: &mut String) {
+pub(super) fn push_blocked_tasks(history: &History, time: &TimeAxis, out: &mut String) {
     let tasks = history.blocked_tasks();
     if tasks.is_empty() {
         return;

@@ -12,7 +12,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::{TextLine, put, put_line, put_right};
 use crate::intervals::series::Extent;
-use crate::intervals::{DeviceInterval, IntervalRows};
+use crate::intervals::{DeviceActivity, DeviceInterval, IntervalRows};
 use crate::judge::{BaselineSource, Verdict};
 use crate::quantities::Quantity;
 use crate::quantities::device::*;
@@ -26,7 +26,7 @@ use crate::report::scale::{Scale, without_zeros};
 use crate::report::who::{WhoInterval, push_tables};
 use crate::sanitize::sanitize;
 use crate::screen::app::{App, Source};
-use crate::screen::history::{Frame, Point, is_trouble, lasted_s};
+use crate::screen::history::{Column, Frame, is_trouble, lasted_s};
 use crate::screen::regions::Regions;
 use crate::screen::theme::{BOLD, READS, REFERENCE, REVERSED, Stroke, THIRD, Theme, WRITES};
 use crate::screen::time_axis::Columns;
@@ -553,14 +553,14 @@ impl Canvas {
 
 impl Chart {
     /// Draws the chart with its title; the points are those of the columns of dots.
-    fn draw(&self, buffer: &mut Buffer, area: Rect, points: &[Option<Point>], theme: Theme) {
+    fn draw(&self, buffer: &mut Buffer, area: Rect, shown: &[Column<'_>], theme: Theme) {
         self.draw_legend(buffer, area, theme);
         let plot = plot_area(area);
         if plot.height == 0 || plot.width == 0 {
             return;
         }
         let values = self.lines.iter().flat_map(|(quantity, ..)| {
-            let extents = points.iter().flatten().map(|point| point.extent(quantity));
+            let extents = shown.iter().map(|column| column.extent(quantity));
             let ends = extents
                 .flat_map(|extent| [extent.min(), extent.max()])
                 .flatten();
@@ -581,7 +581,7 @@ impl Chart {
             }
         }
         for line in self.lines.iter().rev() {
-            self.draw_line(&mut canvas, line, points, &axis, theme);
+            self.draw_line(&mut canvas, line, shown, &axis, theme);
         }
         canvas.write(buffer);
         for value in axis.ticks(usize::from(plot.height / 2), usize::from(plot.height)) {
@@ -599,16 +599,14 @@ impl Chart {
         &self,
         canvas: &mut Canvas,
         (quantity, stroke, _): &Line,
-        points: &[Option<Point>],
+        shown: &[Column<'_>],
         axis: &Scale,
         theme: Theme,
     ) {
         let style = theme.stroke(stroke);
         let mut last: Option<usize> = None;
-        for (column, point) in points.iter().enumerate() {
-            let extent = point
-                .map(|point| point.extent(quantity))
-                .unwrap_or_default();
+        for (column, shown) in shown.iter().enumerate() {
+            let extent = shown.extent(quantity);
             let row = |value: f64| canvas.row_at(axis.position(value * self.factor));
             let rows =
                 [Extent::max, Extent::min, Extent::mean].map(|value| value(&extent).map(row));
@@ -679,13 +677,14 @@ impl App {
         let columns = self
             .axis
             .columns(self.options.interval_s, plot_width, DOTS_PER_CELL.0);
-        let points: Vec<Option<Point>> = (0..columns.width)
+        let shown: Vec<Column<'_>> = (0..columns.width)
             .map(|column| {
                 self.history
                     .column(device, columns.seconds, columns.first + column as i64)
             })
             .collect();
-        let point = self.moment().and_then(|moment| moment.point(device));
+        let now = self.moment().and_then(|moment| moment.device(device));
+        let now = now.and_then(DeviceInterval::activity);
         let mut y = area.y;
         for row in 0..down {
             // The first charts get the remaining rows.
@@ -701,8 +700,8 @@ impl App {
                 if at >= CHARTS {
                     continue;
                 }
-                let chart = self.chart(at, point, device);
-                chart.draw(buffer, chart_area, &points, self.options.theme);
+                let chart = self.chart(at, now, device);
+                chart.draw(buffer, chart_area, &shown, self.options.theme);
                 let plot = plot_area(chart_area);
                 self.draw_cursor(buffer, plot, &columns);
                 regions.charts.push((plot, columns));
@@ -722,7 +721,7 @@ impl App {
     }
 
     /// Returns the chart of this number, in the order of their importance.
-    fn chart(&self, at: u16, point: Option<Point>, device: &str) -> Chart {
+    fn chart(&self, at: u16, now: Option<&DeviceActivity>, device: &str) -> Chart {
         let (throughput, factor) = self.throughput_unit();
         let chart = |title, lines: &'static [Line], scale, format| Chart {
             title,
@@ -733,7 +732,7 @@ impl App {
             reference: None,
             values: lines
                 .iter()
-                .map(|(quantity, ..)| point?.extent(quantity).mean())
+                .map(|(quantity, ..)| now?.extent(quantity).mean())
                 .collect(),
         };
         match at {
@@ -757,7 +756,7 @@ impl App {
         const SEARCHED: usize = 30;
         let cursor_s = self.cursor_s();
         let frames = self.history.frames();
-        let end = frames.partition_point(|frame| frame.end_s <= cursor_s + 1e-9);
+        let end = frames.partition_point(|frame| frame.span.end_s <= cursor_s + 1e-9);
         let before = frames.range(end.saturating_sub(SEARCHED)..end).rev();
         let mut found = before.filter_map(|frame| {
             let activity = frame.device(device)?.activity()?;
@@ -858,12 +857,12 @@ impl App {
 
     /// Returns the time of day at a time of the run; `None` outside the run, or without a wall clock.
     fn wall_at(&self, time_s: f64) -> Option<Timestamp> {
-        let newest_s = self.history.newest()?.end_s;
+        let newest_s = self.history.newest()?.span.end_s;
         if time_s < 0.0 || time_s > newest_s {
             return None;
         }
         let moment = self.history.at(time_s)?;
-        let before = jiff::SignedDuration::try_from_secs_f64(moment.end_s - time_s).ok()?;
+        let before = jiff::SignedDuration::try_from_secs_f64(moment.span.end_s - time_s).ok()?;
         moment.end()?.checked_sub(before).ok()
     }
 }

@@ -16,7 +16,7 @@ use crate::report::layout::{ellipsize, fit_columns};
 use crate::report::native::{Cell, Emphasis, cell, incident_time, state_message};
 use crate::sanitize::sanitize;
 use crate::screen::app::{App, BY_NAME, BY_VERDICT, Row, Rows};
-use crate::screen::history::{Point, is_trouble};
+use crate::screen::history::{Column, is_trouble};
 use crate::screen::regions::Regions;
 use crate::screen::theme::{BOLD, REVERSED};
 
@@ -389,13 +389,15 @@ impl App {
         for (line, device) in regions.devices.iter().enumerate() {
             let y = regions.list_top + line as u16;
             for column in 0..width {
-                let point =
+                let shown =
                     self.history
                         .column(device, columns.seconds, columns.first + column as i64);
-                let Some(point) = point else { continue };
-                let style = theme.verdict(point.verdict());
-                let mark = verdict_mark(point.verdict());
-                for (x, symbol) in places.iter().zip([mark, bar(&point)]) {
+                if shown.is_empty() {
+                    continue;
+                }
+                let style = theme.verdict(shown.verdict());
+                let mark = verdict_mark(shown.verdict());
+                for (x, symbol) in places.iter().zip([mark, bar(&shown)]) {
                     buffer[(x + column as u16, y)]
                         .set_char(symbol)
                         .set_style(style);
@@ -440,8 +442,8 @@ fn span_text(seconds: f64) -> String {
 }
 
 /// Returns the bar of the longest mean latency of a direction; a blank without any.
-fn bar(point: &Point) -> char {
-    let both = [READ_AWAIT_MS, WRITE_AWAIT_MS].map(|latency| point.extent(&latency).max());
+fn bar(shown: &Column<'_>) -> char {
+    let both = [READ_AWAIT_MS, WRITE_AWAIT_MS].map(|latency| shown.extent(&latency).max());
     let Some(latency) = both.into_iter().flatten().reduce(f64::max) else {
         return ' ';
     };

@@ -37,7 +37,7 @@ fn push(app: &mut App, devices: &[Device], layers: &[(&str, &[&str])], elapsed_s
     let rows = devices
         .iter()
         .map(|device| DeviceInterval::without_alias(device.0, state(device)));
-    let end_s = app.history.newest().map_or(0.0, |newest| newest.end_s) + elapsed_s;
+    let end_s = app.history.newest().map_or(0.0, |newest| newest.span.end_s) + elapsed_s;
     let end =
         jiff::Timestamp::from_nanosecond((1_763_654_640.0 * 1e9 + end_s * 1e9) as i128).unwrap();
     let rows = IntervalRows {

@@ -15,7 +15,7 @@ use super::app::{Action, App, AppOptions, BY_VERDICT, Page, Source};
 use super::history::{History, SampleTexts};
 use super::keys::InputParser;
 use super::theme::{ColorDepth, Theme};
-use super::{LIVE_HISTORY_BYTES, MAX_TEXT_BYTES};
+use super::{TEXT_FRACTION, live_history_bytes};
 use crate::clock::RealClock;
 use crate::counters::{Columns, Counters, Requests};
 use crate::intervals::{
@@ -288,7 +288,7 @@ fn a_time_is_found_by_the_clock_and_by_distance() {
     let mut app = replay("captures/capped-3000.txt");
     press(&mut app, "b18:22:30\r");
     assert!(lines(&mut app, 120, 40)[0].contains("18:22:30"));
-    let newest = app.history.newest().unwrap().end_s;
+    let newest = app.history.newest().unwrap().span.end_s;
     press(&mut app, "b-10s\r");
     assert!(
         (newest - app.cursor_s() - 10.0).abs() < 1.1,
