@@ -20,7 +20,7 @@ pub use self::cgroup_name::cgroup_name;
 pub use self::limit::{IoDirection, Limit, LimitSource, RateUnit};
 use crate::counters::{
     BlockedTask, Cgroup, CgroupDevice, CgroupHierarchy, DeviceNumber, HungRead, IoCounters,
-    IoLimits, IoScan, Pressure, ProcessIo, ScanProblem, ScannedDevice,
+    IoLimits, IoScan, Pressure, ProcessIo, ScanProblem,
 };
 
 /// The use of all devices between two scans.
@@ -30,7 +30,7 @@ pub struct Attribution {
     pub elapsed_s: f64,
     /// The hierarchy of the cgroups; `None` without one that counts I/O.
     pub hierarchy: Option<CgroupHierarchy>,
-    /// The whole devices with I/O or a limit, in the order of the newer scan.
+    /// The whole devices with I/O or a limit, by name.
     pub devices: Vec<DeviceUse>,
     /// The processes, on all devices together; `None` if they are not known yet.
     pub processes: Option<Arc<ProcessIo>>,
@@ -296,25 +296,30 @@ impl Window {
             };
             by_device.entry(delta.number).or_default().push(cgroup_use);
         }
-        let total = |device: &ScannedDevice| {
-            let before = older.devices.iter().find(|old| old.name == device.name);
-            device
-                .io
-                .growth_since(&before.map(|before| before.io).unwrap_or_default())
-        };
-        let uses = newer.devices.iter().map(|device| {
+        let mut before = HashMap::new();
+        for device in &older.devices {
+            before.insert(device.name.as_str(), device.io);
+        }
+        let mut uses = Vec::new();
+        for device in &newer.devices {
+            let before = before.get(device.name.as_str()).copied();
+            let total = IoRates::of(
+                &device.io.growth_since(&before.unwrap_or_default()),
+                elapsed_s,
+            );
             let mut cgroups = by_device.remove(&device.number).unwrap_or_default();
-            let total = IoRates::of(&total(device), elapsed_s);
             complete_shares(&mut cgroups, &total);
-            DeviceUse {
-                number: device.number,
-                name: Arc::clone(&names[&device.number]),
-                total,
-                cgroups,
+            if total != IoRates::default() || !cgroups.is_empty() {
+                uses.push(DeviceUse {
+                    number: device.number,
+                    name: Arc::clone(&names[&device.number]),
+                    total,
+                    cgroups,
+                });
             }
-        });
-        uses.filter(|device| device.total != IoRates::default() || !device.cgroups.is_empty())
-            .collect()
+        }
+        uses.sort_by(|a, b| a.name.cmp(&b.name));
+        uses
     }
 }
 
@@ -875,7 +880,10 @@ impl Attribution {
 
     /// Returns the use of a device by the kernel's name; `None` if it had no I/O and no limits.
     pub fn device(&self, name: &str) -> Option<&DeviceUse> {
-        self.devices.iter().find(|device| *device.name == *name)
+        let place = self
+            .devices
+            .binary_search_by(|device| (*device.name).cmp(name));
+        Some(&self.devices[place.ok()?])
     }
 
     /// The use of all limits on a device.
@@ -920,7 +928,7 @@ mod attributor_tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::counters::{CgroupDevice, IoCounters};
+    use crate::counters::{CgroupDevice, IoCounters, ScannedDevice};
 
     fn io(read_bytes: u64) -> IoCounters {
         IoCounters {
@@ -1438,7 +1446,8 @@ mod reached_limit_tests {
         }
     }
 
-    fn attribution(devices: Vec<DeviceUse>) -> Attribution {
+    fn attribution(mut devices: Vec<DeviceUse>) -> Attribution {
+        devices.sort_by(|a, b| a.name.cmp(&b.name));
         Attribution {
             hierarchy: Some(CgroupHierarchy::V2),
             devices,

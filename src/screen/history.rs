@@ -295,7 +295,7 @@ impl SampleTexts {
     pub(crate) fn push(&mut self, at: Option<Timestamp>, header: &[u8], text: &[u8]) {
         let last = self.samples.back().filter(|_| header.is_empty());
         let header = last.map_or_else(|| header.into(), |last| Arc::clone(&last.header));
-        let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
+        let mut encoder = DeflateEncoder::new(Vec::new(), Compression::new(3));
         // Writing to memory cannot fail.
         let _ = encoder.write_all(text);
         let text: Arc<[u8]> = encoder.finish().unwrap_or_default().into();
