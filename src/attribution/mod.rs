@@ -1608,7 +1608,7 @@ mod reached_limit_tests {
         found.blocked.push(task("/other"));
         assert!(!is_found(&found, true));
         found.blocked.pop();
-        found.devices[0].cgroups[0].limits[0].is_near = false;
+        found.devices[1].cgroups[0].limits[0].is_near = false;
         assert!(!is_found(&found, true));
     }
 
