@@ -214,6 +214,9 @@ impl Observer for Output<'_> {
 
     /// Adds the summary, which after an error covers the intervals before it.
     fn end(&mut self, outcome: &Result<Exit>, run: &mut Run<'_, '_, '_>) -> Result<()> {
+        if let Some(table) = &mut self.table {
+            table.name_hidden(&mut self.text);
+        }
         let is_interrupted = matches!(outcome, Ok(Exit::Signal(2))) && run.context.is_terminal;
         if self.view.summary || is_interrupted && !self.view.no_summary {
             self.adapt_to_terminal(run.context);

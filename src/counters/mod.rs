@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub use self::health::{FACTS, Fact, FactKind, FactPlace, FactValue, Health, HealthFacts};
-pub use self::health::{NFS_UNANSWERED, SYNC_ACTION, SYNC_COMPLETED, SYNC_SPEED};
+pub use self::health::{NFS_UNANSWERED, SUSPENDED, SYNC_ACTION, SYNC_COMPLETED, SYNC_SPEED};
 pub use self::io_scan::{
     BlockedTask, BusyProcess, Cgroup, CgroupDevice, CgroupHierarchy, DeviceNumber, HungRead,
     IoCounters, IoLimits, IoScan, ProcessIo, ScanProblem, ScannedDevice, parse_device_number,

@@ -62,7 +62,7 @@ pub use histogram::{Distribution, Histogram};
 pub use host_judge::{DeviceStep, Held, HostJudge, Knowledge, Step};
 pub use host_report::{
     HostReport, LOW_AVAILABLE_CPU_PCT, LOW_IO_PRESSURE_PCT, MIN_NOTICED_PCT, NfsWait, Range,
-    hidden_io_wait_pct, high_memory_pressure_pct,
+    hidden_io_wait_pct, high_memory_pressure_pct, no_cpu_pct,
 };
 pub use judged::{Compared, Judged, Worst};
 pub use layers::HeldBetween;

@@ -11,12 +11,13 @@ use crate::intervals::{Cause, DeviceActivity, Harm, Incident, IncidentSummary, I
 use crate::judge::{
     Assessment, BaselineSource, CloudLimit, CloudVolume, DeviceReport, DirectionReport, Doubt,
     Evidence, HealthEvidence, IoDirection, Latency, NfsWait, Plateau, RateUnit, SharedLimit,
-    SlowBesidePeers, Verdict, hidden_io_wait_pct,
+    SlowBesidePeers, Verdict, hidden_io_wait_pct, no_cpu_pct,
 };
 use crate::metrics::Interval;
 use crate::report::layout::sentence_numbers::{
     counted, duration, multiple, named, number, per_second, percent, percent_of, queue, time,
 };
+use crate::report::remedy::remedy_text;
 use crate::sanitize::sanitize;
 use crate::topology::{DeviceClass, Provider};
 
@@ -281,6 +282,15 @@ pub(crate) fn hidden_io_wait_text(header: &IntervalHeader) -> Option<String> {
         "tasks wait for I/O that no device shows, {} of the time or more: {}",
         percent(hidden_pct),
         hidden_io_wait_causes(&header.nfs_waits)
+    ))
+}
+
+/// That programs wait for the CPU in an interval, as a sentence without a period; `None` if enough is available.
+pub(crate) fn no_cpu_text(header: &IntervalHeader) -> Option<String> {
+    let available_pct = no_cpu_pct(&header.host)?;
+    Some(format!(
+        "CPU {} available: programs wait for it, whatever the disks do",
+        percent(available_pct)
     ))
 }
 
@@ -700,6 +710,7 @@ pub(crate) fn incident_parts(incident: &Incident, harm: &Harm) -> Vec<String> {
         load_text(incident, harm),
         owner_text(incident),
         waiting_text(incident),
+        remedy_text(incident),
     ];
     parts
         .into_iter()
@@ -1180,7 +1191,7 @@ mod incident_tests {
         assert_eq!(
             incident_parts(&incident, &present_harm(&incident, Some(&stats))).join("; "),
             "/tenant-a is at its limit of 300 reads/s on vda (blkio.throttle); reads take 53.6 ms, 190 \u{b5}s before; \
-             fio(1) fio(2) +1 waiting"
+             fio(1) fio(2) +1 waiting; raise it in blkio.throttle.read_iops_device of /tenant-a, or read less"
         );
         let below = Some(Cause::DeviceBelow(DeviceNames::without_alias("vda")));
         let incident = Incident {

@@ -10,5 +10,6 @@ pub(crate) mod layout;
 pub mod manual;
 pub mod native;
 pub mod prometheus;
+mod remedy;
 pub(crate) mod scale;
 pub mod who;

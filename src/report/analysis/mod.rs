@@ -466,7 +466,7 @@ pub(in crate::report) fn not_the_disk_sentences(report: &AnalysisReport) -> Opti
         .filter(|sentences: &Vec<_>| !sentences.is_empty())
 }
 
-/// The sentences under "Host", whatever the verdicts on the devices: long waits for I/O, or those that no device shows, a
+/// The sentences under "Host", whatever the verdicts on the devices: no CPU, long waits for I/O, or those that no device shows, a
 /// shortage of memory, and swapping.
 pub(in crate::report) fn host_sentences(report: &AnalysisReport) -> Vec<String> {
     let host = &report.host;
@@ -480,7 +480,13 @@ pub(in crate::report) fn host_sentences(report: &AnalysisReport) -> Vec<String> 
             all_tasks(&host.memory_pressure_full_pct)
         )
     });
-    let mut sentences: Vec<String> = io_wait.into_iter().chain(memory).collect();
+    let cpu = host.long_no_cpu_s().map(|seconds| {
+        format!(
+            "Hardly any CPU was available for {}: programs waited for it, whatever the disks did.",
+            duration(seconds)
+        )
+    });
+    let mut sentences: Vec<String> = [cpu, io_wait, memory].into_iter().flatten().collect();
     let nodes = report.topology.nodes().iter();
     let swaps: Vec<&str> = nodes
         .filter(|node| node.is_swap())

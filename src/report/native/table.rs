@@ -16,7 +16,7 @@ use crate::metrics::Completed;
 use crate::quantities::Quantity;
 use crate::quantities::device::{DISCARDS_PER_S, FLUSH_AWAIT_MS, FLUSHES_PER_S};
 use crate::report::evidence::{
-    hidden_io_wait_text, incident_parts, present_harm, timed_evidence_sentences,
+    hidden_io_wait_text, incident_parts, no_cpu_text, present_harm, timed_evidence_sentences,
 };
 use crate::report::layout::{
     DEFAULT_WIDTH, UNLIMITED_WIDTH, ellipsize, sentence_width, text_width, time_of_day, wrap,
@@ -47,6 +47,8 @@ pub struct TableWriter {
     /// The date of the last interval.
     date: String,
     has_explained_mark: bool,
+    /// True if the last interval had hardly any CPU available.
+    lacked_cpu: bool,
 }
 
 impl TableWriter {
@@ -68,6 +70,7 @@ impl TableWriter {
             lines_since_titles: None,
             date: String::new(),
             has_explained_mark: false,
+            lacked_cpu: false,
         }
     }
 
@@ -102,7 +105,6 @@ impl TableWriter {
         if !self.has_columns && !lines.is_empty() {
             self.columns = ColumnChoice::new(&self.options, self.width, &lines);
             self.has_columns = true;
-            self.name_hidden(out);
         }
         let are_titles_due = self.are_titles_due(lines.len() + rows.events.len() + 2);
         if self.lines_since_titles.is_some() {
@@ -122,6 +124,12 @@ impl TableWriter {
         if let Some(text) = hidden_io_wait_text(&rows.header).filter(|_| self.options.explain) {
             self.push_wrapped(&text, "  ", out);
         }
+        let no_cpu = no_cpu_text(&rows.header);
+        // The host line has the number; the sentence is said when it begins.
+        if let Some(text) = no_cpu.as_ref().filter(|_| !self.lacked_cpu) {
+            self.push_wrapped(text, "  ", out);
+        }
+        self.lacked_cpu = no_cpu.is_some();
         for event in &rows.events {
             let text = event_text(event);
             self.push_line(
@@ -145,9 +153,9 @@ impl TableWriter {
         self.explain_mark(&lines, out);
     }
 
-    /// Appends a note that names the hidden columns.
-    fn name_hidden(&mut self, out: &mut Vec<u8>) {
-        if !self.columns.hidden.is_empty() {
+    /// Appends a note that names the hidden columns, at the end of a run.
+    pub fn name_hidden(&mut self, out: &mut Vec<u8>) {
+        if self.has_columns && !self.columns.hidden.is_empty() {
             let (width, titles) = (self.width, self.columns.hidden.join(" "));
             let note = format!("hidden at width {width}: {titles} (--width N, --all-columns)");
             self.push_wrapped(&note, "", out);
@@ -488,9 +496,10 @@ mod tests {
         ] {
             table.push_interval(&interval(vec![device]), &mut out);
         }
+        table.name_hidden(&mut out);
         let text = String::from_utf8(out).unwrap();
         let lines: Vec<&str> = text.lines().collect();
-        let (notes, rest) = lines.split_at(3);
+        let (rest, notes) = lines.split_at(lines.len() - 3);
         let expected = [
             "hidden at width 60: rMB/s r_sz wMB/s w_sz d/s dMB/s d_await",
             "d_sz rmrg wmrg dmrg inflt ≤util r_sat w_sat (--width N,",
