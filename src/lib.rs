@@ -4,18 +4,18 @@
 //! # The path of a sample
 //!
 //! ```text
-//! source ──Sample──▶ intervals ──DeviceInterval──▶ report (table, JSON, CSV, summary, HTML)
+//! source ──Step────▶ intervals ──DeviceInterval──▶ report (table, JSON, CSV, summary, HTML)
 //! live | replay      metrics + judge        │
 //!    │                                      └────▶ judge ──DeviceReport──▶ report (text, JSON, fio job)
 //!    └─────Sample──▶ iostat, pt_diskstats ──▶ the text of those tools
 //! ```
 //!
-//! - [`source`] provides the next [`counters::Sample`], from the running system or a capture, and the tree of block
-//!   devices as a [`topology::Topology`]. [`capture`] parses and writes samples as text: one parser for the running
+//! - [`source`] provides the next [`counters::Sample`], from the running system at its deadline or from a capture, and
+//!   the tree of block devices as a [`topology::Topology`]; it says where time broke. [`capture`] parses and writes samples as text: one parser for the running
 //!   system, every kernel version and every capture.
 //! - [`metrics`] turns two samples and the time between them into [`metrics::Interval`].
-//! - [`intervals`] turns a stream of samples into [`intervals::DeviceInterval`]s: sampling deadlines, replay, breaks,
-//!   aggregation over a longer interval, hot-plug, device selection, totals, and events.
+//! - [`intervals`] turns a stream of steps from sample to sample into [`intervals::DeviceInterval`]s: aggregation over a
+//!   longer interval, hot-plug, device selection, totals, and events.
 //! - [`judge`] turns intervals into verdicts with their evidence, as data; with hindsight, the same a second time.
 //! - [`quantities`] names what is known of a device over an interval: columns, fields and charts are lists of them.
 //! - [`report`] turns finished values into bytes, with a folder for each kind of report. All sentences are here.

@@ -45,7 +45,7 @@ use crate::clock::{Clock, RealClock};
 use crate::console::RunContext;
 use crate::exit::Exit;
 use crate::intervals::{
-    DeviceScope, DeviceSelection, Input, IntervalRows, MetricsSnapshot, RunningTotals,
+    DeviceScope, DeviceSelection, IntervalRows, MetricsSnapshot, RunningTotals,
 };
 use crate::os_error::os_error_text;
 use crate::report::prometheus::{
@@ -55,7 +55,7 @@ use crate::report::prometheus::{
 use crate::sanitize::sanitize;
 use crate::schedule::{DEFAULT_INTERVAL, Deadlines};
 use crate::sink::{gzip_bytes, remove_file, replace_file};
-use crate::source::ScanScope;
+use crate::source::{Input, ScanScope};
 
 /// The operands of `export`, for the help.
 pub(super) const OPERANDS: &[Operand] = &[

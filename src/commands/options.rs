@@ -15,12 +15,12 @@ use clap::Args;
 
 use crate::console::RunContext;
 use crate::intervals;
-use crate::intervals::{BaselineOption, BaselineStore, DeviceSelection, Input, Stacked};
+use crate::intervals::{BaselineOption, BaselineStore, DeviceSelection};
 use crate::judge::{DeviceBaseline, Settings, StatedCap};
 use crate::report::native::sort_keys;
 use crate::sanitize::sanitize;
 use crate::schedule::{Schedule, parse_interval};
-use crate::source::{is_device_name, is_recording};
+use crate::source::{Input, Stacked, is_device_name, is_recording};
 use crate::time_range::{TimePoint, TimeRange};
 use crate::topology::DeviceClass;
 

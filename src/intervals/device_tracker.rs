@@ -10,9 +10,7 @@ use super::device_names::DeviceNames;
 use super::device_record::{DepartedDevices, DeviceRecord};
 use super::events::JudgedDevice;
 use super::health_watch::HealthWatch;
-
 use super::options::Detail;
-use super::step_source::Step;
 use super::summary::DeviceSummary;
 use super::total::{Total, counts_in_total};
 use crate::attribution::Attribution;
@@ -22,7 +20,7 @@ use crate::judge::{
     DeviceStep, HostJudge, Judged, KnownDevice, Settings, Step as JudgedStep, Verdict,
 };
 use crate::metrics::{DeviceMatch, HostStats, Interval};
-use crate::source::DeviceResolver;
+use crate::source::{DeviceResolver, Step};
 use crate::topology::Topology;
 use crate::units::Span;
 

@@ -13,9 +13,7 @@ use super::device_lookup::NotFound;
 use super::device_tracker::{DeviceTracker, Rows};
 use super::events::{EventTracker, Events};
 use super::incident::Moment;
-use super::options::{Detail, DeviceSelection, Input};
-use super::sample_source::{OnLiveSample, OnWarning, SampleSource, check_stated};
-use super::step_source::{Next, Step, StepSource};
+use super::options::{Detail, DeviceSelection};
 use super::summary::{DeviceSummary, RunSpan};
 use crate::attribution::{Attribution, Attributor};
 use crate::baselines::RecordedBaselines;
@@ -27,7 +25,9 @@ use crate::judge::{
 };
 use crate::metrics::{DeviceMatch, HostStats};
 use crate::sanitize::sanitize;
-use crate::source::Replay;
+use crate::source::{
+    Input, Next, OnLiveSample, OnWarning, Replay, SampleSource, Step, StepSource, check_stated,
+};
 use crate::topology::{Kind, Machine, Provider, Topology, nvme_head};
 use crate::units::Span;
 

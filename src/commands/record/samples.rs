@@ -24,11 +24,11 @@ use crate::clock::RealClock;
 use crate::console::{RunContext, Warnings, require_counters, require_text};
 use crate::counters::{DeviceNumber, HealthFacts, Sample};
 use crate::exit::{Exit, NoData};
-use crate::intervals::{BaselineStore, DeviceSelection, Input, Intervals, learn_baselines};
+use crate::intervals::{BaselineStore, DeviceSelection, Intervals, learn_baselines};
 use crate::judge::SavedBaselines;
 use crate::sanitize::sanitize;
 use crate::sink::{Destination, OutputError, SampleBlock};
-use crate::source::{Live, Replay, copy_capture_range, read_recording_header};
+use crate::source::{Input, Live, Replay, copy_capture_range, read_recording_header};
 use crate::topology::Topology;
 use crate::units::SampleTime;
 

@@ -18,11 +18,11 @@ use crate::commands::record::Recorder;
 use crate::console::RunContext;
 use crate::counters::Sample;
 use crate::exit::Exit;
-use crate::intervals::{BaselineStore, DeviceSelection, IncidentSummary, Input, IntervalRows};
+use crate::intervals::{BaselineStore, DeviceSelection, IncidentSummary, IntervalRows};
 use crate::screen::{LIVE_HISTORY_S, SampleTexts, TEXT_FRACTION, is_trouble, live_history_bytes};
 use crate::signals::{Signals, StopOnDrop};
 use crate::sink::{SampleBlock, WriteQueue};
-use crate::source::Live;
+use crate::source::{Input, Live};
 use crate::topology::Topology;
 
 /// The most intervals that may wait for the screen, as while a terminal is stopped.

@@ -17,13 +17,13 @@ use crate::clock::poll_inputs;
 use crate::commands::options::Host;
 use crate::console::RunContext;
 use crate::exit::Exit;
-use crate::intervals::{DeviceSelection, Input, IntervalRows};
+use crate::intervals::{DeviceSelection, IntervalRows};
 use crate::screen::{
     Action, App, AppOptions, BY_VERDICT, Event, InputParser, LIVE_HISTORY_S, Screen, Source,
     TEXT_FRACTION, Theme, live_history_bytes,
 };
 use crate::signals::{ScreenSignals, suspend_process};
-use crate::source::read_hostname;
+use crate::source::{Input, read_hostname};
 use crate::terminal::{Keyboard, screen_size};
 use crate::topology::Topology;
 

@@ -20,11 +20,12 @@ use crate::clock::RealClock;
 use crate::counters::{Columns, Counters, Requests};
 use crate::intervals::{
     BaselineStore, Detail, DeviceActivity, DeviceInterval, DeviceSelection, DeviceState,
-    IncidentSummary, Input, IntervalHeader, IntervalRows, Intervals, NextInterval,
+    IncidentSummary, IntervalHeader, IntervalRows, Intervals, NextInterval,
 };
 use crate::judge::{Assessment, BaselineSource, Evidence, IoDirection, Latency, Verdict};
 use crate::metrics::{Completed, Interval};
 use crate::report::native::{TableOptions, TableWriter};
+use crate::source::Input;
 use crate::topology::Topology;
 use crate::units::Span;
 
