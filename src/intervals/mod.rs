@@ -35,7 +35,6 @@ mod stream;
 mod sum;
 mod summary;
 mod total;
-mod traced;
 
 pub use baseline_store::BaselineStore;
 pub use collect::collect;
@@ -59,4 +58,3 @@ pub use running_totals::{
 pub use spread::{HostSpread, Spread};
 pub use stream::{Intervals, Learned, NextInterval};
 pub use summary::{DeviceSummary, Peak, RunSpan};
-pub use traced::{TracedDevice, TracedInterval};
