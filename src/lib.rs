@@ -19,7 +19,7 @@
 //! - [`judge`] turns intervals into verdicts with their evidence, as data; with hindsight, the same a second time.
 //! - [`quantities`] names what is known of a device over an interval: columns, fields and charts are lists of them.
 //! - [`report`] turns finished values into bytes, with a folder for each kind of report. All sentences are here.
-//!   Metrics for Prometheus are such a report: [`intervals`] adds up their values and `commands::export` publishes them.
+//!   Metrics for Prometheus are such a report: [`totals`] adds up their values and `commands::export` publishes them.
 //! - `screen`, with the cargo feature `top`, is the full screen: its state, its keys, and drawing to cells of a terminal.
 //! - [`iostat`] and [`pt_diskstats`] replicate these tools: device selection, arithmetic and text.
 //! - [`commands`] has a file or folder for each command: its arguments and its run. [`console`] is where its messages and
@@ -29,8 +29,8 @@
 //!
 //! A module imports only modules to its left; `tests/repository/layering.rs` checks it: [`exit`], [`os_error`], [`memory_lock`], [`sanitize`], [`units`], [`time_range`], [`schedule`], [`compression`],
 //! [`signals`], [`terminal`], [`clock`], [`counters`], [`topology`], [`baselines`], [`attribution`], [`capture`],
-//! [`metrics`], [`judge`], [`quantities`], [`source`], [`intervals`], [`sink`], [`report`], [`console`], `screen`, [`iostat`],
-//! [`pt_diskstats`], [`commands`].
+//! [`metrics`], [`judge`], [`quantities`], [`source`], [`intervals`], [`totals`], [`sink`], [`report`], [`console`], `screen`,
+//! [`iostat`], [`pt_diskstats`], [`commands`].
 //!
 //! # Rules that hold everywhere
 //!
@@ -70,4 +70,5 @@ pub mod source;
 pub mod terminal;
 pub mod time_range;
 pub mod topology;
+pub mod totals;
 pub mod units;

@@ -8,8 +8,7 @@
 //! [`Intervals`] is the entry: it takes steps from sample to sample, skips over breaks in time,
 //! follows devices that appear and disappear, judges each step, adds the steps of an interval,
 //! applies the selection, adds up a total, and flags numbers that cannot be trusted. The verdict on an interval is the
-//! worst of those on its steps. [`collect()`] feeds an analysis with all intervals, [`RunningTotals`] adds them up for
-//! metrics, and a [`History`] keeps the data for charts in bounded memory ([`series`]). Nothing is printed here:
+//! worst of those on its steps. [`collect()`] feeds an analysis with all intervals, and a [`History`] keeps the data for charts in bounded memory ([`series`]). Nothing is printed here:
 //! warnings go to a callback, and every output takes the same [`IntervalRows`].
 
 mod baseline_store;
@@ -28,7 +27,6 @@ mod learn_baselines;
 mod load_baselines;
 mod options;
 mod run_clock;
-mod running_totals;
 pub mod series;
 mod spread;
 mod stream;
@@ -51,10 +49,6 @@ pub use learn_baselines::learn_baselines;
 pub use load_baselines::load_baselines;
 pub use options::{BaselineOption, Detail, DeviceSelection};
 pub use run_clock::RunClock;
-pub use running_totals::{
-    Buckets, DeviceInfo, DeviceScope, DeviceSnapshot, DeviceTotals, LATENCY_BOUNDS_MS,
-    LimitedCgroup, MetricsSnapshot, QUEUE_BOUNDS, RunningTotals,
-};
 pub use spread::{HostSpread, Spread};
 pub use stream::{Intervals, Learned, NextInterval};
 pub use summary::{DeviceSummary, Peak, RunSpan};

@@ -15,6 +15,7 @@ use super::events::{EventTracker, Events};
 use super::incident::Moment;
 use super::options::{Detail, DeviceSelection};
 use super::summary::{DeviceSummary, RunSpan};
+use super::total::{counts_in_total, total_roles};
 use crate::attribution::{Attribution, Attributor};
 use crate::baselines::RecordedBaselines;
 use crate::capture::RecordingHeader;
@@ -602,9 +603,7 @@ impl Intervals<'_> {
     }
 
     /// Returns the same, with the latency of reads and of writes as multiples of the median of the peers.
-    pub(in crate::intervals) fn selected_with_peers(
-        &self,
-    ) -> impl Iterator<Item = (&str, &Counters, [Option<f64>; 2])> {
+    pub fn selected_with_peers(&self) -> impl Iterator<Item = (&str, &Counters, [Option<f64>; 2])> {
         let devices = self
             .source
             .newest
@@ -621,6 +620,17 @@ impl Intervals<'_> {
                     self.tracker.judge.beside_peers(name),
                 )
             })
+    }
+
+    /// Returns for each device of the last sample whether a total over all devices counts its requests. One over the
+    /// selected devices would count a volume whose disk is not selected.
+    pub fn counted_once(&self) -> Vec<bool> {
+        let newest = &self.source.newest;
+        let mut counted = Vec::with_capacity(newest.devices.len());
+        for role in total_roles(&newest.devices, &self.topology, None) {
+            counted.push(counts_in_total(role, newest));
+        }
+        counted
     }
 
     /// Returns the whole devices that are selected in the last sample or contain selected partitions, by the kernel's
