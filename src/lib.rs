@@ -16,6 +16,7 @@
 //! - [`metrics`] turns two samples and the time between them into [`metrics::Interval`].
 //! - [`intervals`] turns a stream of steps from sample to sample into [`intervals::DeviceInterval`]s: aggregation over a
 //!   longer interval, hot-plug, device selection, totals, and events.
+//! - [`known_baselines`] finds the unloaded latency that is known of a device beforehand.
 //! - [`judge`] turns intervals into verdicts with their evidence, as data; with hindsight, the same a second time.
 //! - [`quantities`] names what is known of a device over an interval: columns, fields and charts are lists of them.
 //! - [`report`] turns finished values into bytes, with a folder for each kind of report. All sentences are here.
@@ -29,8 +30,8 @@
 //!
 //! A module imports only modules to its left; `tests/repository/layering.rs` checks it: [`exit`], [`os_error`], [`memory_lock`], [`sanitize`], [`units`], [`time_range`], [`schedule`], [`compression`],
 //! [`signals`], [`terminal`], [`clock`], [`counters`], [`topology`], [`baselines`], [`attribution`], [`capture`],
-//! [`metrics`], [`judge`], [`quantities`], [`source`], [`intervals`], [`totals`], [`sink`], [`report`], [`console`], `screen`,
-//! [`iostat`], [`pt_diskstats`], [`commands`].
+//! [`metrics`], [`judge`], [`quantities`], [`source`], [`known_baselines`], [`intervals`], [`totals`], [`sink`], [`report`],
+//! [`console`], `screen`, [`iostat`], [`pt_diskstats`], [`commands`].
 //!
 //! # Rules that hold everywhere
 //!
@@ -54,6 +55,7 @@ pub mod exit;
 pub mod intervals;
 pub mod iostat;
 pub mod judge;
+pub mod known_baselines;
 pub mod memory_lock;
 pub mod metrics;
 pub mod os_error;

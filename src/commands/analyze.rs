@@ -17,8 +17,9 @@ use super::options::{
 use crate::capture::RecordingHeader;
 use crate::console::{RunContext, Warnings};
 use crate::exit::Exit;
-use crate::intervals::{BaselineStore, Detail, DeviceSelection, Intervals, NotFound, collect};
-use crate::judge::{DeviceReport, SavedBaselines, queue_by_layer};
+use crate::intervals::{Detail, DeviceSelection, Intervals, NotFound, collect};
+use crate::judge::{DeviceReport, queue_by_layer};
+use crate::known_baselines::{BaselineStore, SavedBaselines};
 use crate::report::analysis::{
     AnalysisReport, Comparison, compare_json, compare_text, fio_job, json, text,
 };

@@ -15,7 +15,8 @@ use crate::clock::Clock;
 use crate::console::{RunContext, Warnings};
 use crate::counters::{DeviceNumber, Sample, TracedIo};
 use crate::exit::{Exit, NoData};
-use crate::intervals::{BaselineStore, Detail, DeviceSelection, IntervalRows, Intervals};
+use crate::intervals::{Detail, DeviceSelection, IntervalRows, Intervals};
+use crate::known_baselines::BaselineStore;
 use crate::metrics::{TracedDevice, TracedInterval};
 use crate::report::latency::{
     LatencyInterval, csv_header, heatmap, heatmap_legend, lines, table, trace_notes,

@@ -3,7 +3,6 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-use super::baseline_store::BaselineStore;
 use super::device_filter::{DeviceAttributes, DeviceFilter};
 use super::device_interval::{DeviceEvent, DeviceInterval, DeviceState, EventKind, TopCgroup};
 use super::device_names::DeviceNames;
@@ -19,6 +18,7 @@ use crate::counters::{Device, Sample};
 use crate::judge::{
     DeviceStep, HostJudge, Judged, KnownDevice, Settings, Step as JudgedStep, Verdict,
 };
+use crate::known_baselines::BaselineStore;
 use crate::metrics::{DeviceMatch, HostStats, Interval};
 use crate::source::{DeviceResolver, Step};
 use crate::topology::Topology;

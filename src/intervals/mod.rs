@@ -11,7 +11,6 @@
 //! worst of those on its steps. [`collect()`] feeds an analysis with all intervals, and a [`History`] keeps the data for charts in bounded memory ([`series`]). Nothing is printed here:
 //! warnings go to a callback, and every output takes the same [`IntervalRows`].
 
-mod baseline_store;
 mod collect;
 mod device_filter;
 mod device_interval;
@@ -23,8 +22,6 @@ mod events;
 mod health_watch;
 mod history;
 mod incident;
-mod learn_baselines;
-mod load_baselines;
 mod options;
 mod run_clock;
 pub mod series;
@@ -34,7 +31,6 @@ mod sum;
 mod summary;
 mod total;
 
-pub use baseline_store::BaselineStore;
 pub use collect::collect;
 pub use device_interval::{
     DeviceActivity, DeviceEvent, DeviceInterval, DeviceState, EventKind, IntervalHeader,
@@ -45,9 +41,7 @@ pub use device_names::DeviceNames;
 pub use events::{Course, Departure, Event, Events, Harm, IncidentSummary, IncidentTotal};
 pub use history::{DeviceHistory, History, UsageHistory};
 pub use incident::{Cause, Incident, Moment, OngoingIncident, WaitingTask};
-pub use learn_baselines::learn_baselines;
-pub use load_baselines::load_baselines;
-pub use options::{BaselineOption, Detail, DeviceSelection};
+pub use options::{Detail, DeviceSelection};
 pub use run_clock::RunClock;
 pub use spread::{HostSpread, Spread};
 pub use stream::{Intervals, Learned, NextInterval};

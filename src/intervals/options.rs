@@ -1,9 +1,5 @@
 //! The options of a stream of intervals: which devices, and how they are assessed.
 
-use std::path::{Path, PathBuf};
-
-use crate::judge::DeviceBaseline;
-
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeviceSelection {
     /// Devices by any of their names; empty for all.
@@ -43,18 +39,4 @@ impl Detail {
     pub(super) fn lists_all(self) -> bool {
         self != Self::Report
     }
-}
-
-/// The source of unloaded latencies. If it has none for a device, they are learned from the intervals.
-#[derive(Clone, Copy, Debug)]
-pub enum BaselineOption<'a> {
-    /// Those that a recording holds; for the running system, those in the first of these files that exists and is
-    /// readable. They are matched by identity only.
-    Saved(&'a [PathBuf]),
-    /// Only those learned from the intervals themselves.
-    Learned,
-    /// A saved baseline.
-    File(&'a Path),
-    /// Stated by the user, in milliseconds.
-    Stated(&'a DeviceBaseline),
 }

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 
-use super::baseline_store::BaselineStore;
 use super::device_filter::{DeviceFilter, are_all_requests_counted};
 use super::device_interval::{DeviceInterval, DeviceState, IntervalHeader, IntervalRows};
 use super::device_lookup::NotFound;
@@ -24,6 +23,7 @@ use crate::counters::{Counters, CpuTimes, Device, DeviceNumber, Sample};
 use crate::judge::{
     HostJudge, Knowledge, KnownDevice, MIN_UTIL_INTERVAL_S, Settings, Verdict, hidden_io_wait_pct,
 };
+use crate::known_baselines::{BaselineStore, SavedBaselines};
 use crate::metrics::{DeviceMatch, HostStats};
 use crate::sanitize::sanitize;
 use crate::source::{
@@ -661,8 +661,20 @@ impl Intervals<'_> {
             .collect()
     }
 
+    /// Returns the baselines learned for each selected device.
+    pub fn learned_baselines(&self) -> SavedBaselines {
+        let mut baselines = SavedBaselines::default();
+        for (name, _) in self.selected_devices() {
+            let baseline = self.tracker.judge.saved_baseline(name);
+            if let Some(baseline) = baseline.filter(|baseline| !baseline.is_empty()) {
+                baselines.insert(name, self.topology.identity(name), baseline);
+            }
+        }
+        baselines
+    }
+
     /// Forgets what was learned of all devices.
-    pub(super) fn forget_devices(&mut self) {
+    pub fn forget_devices(&mut self) {
         self.tracker.judge = HostJudge::default();
         self.learn_topology();
     }
