@@ -138,6 +138,7 @@ impl<'a> Intervals<'a> {
             input,
             baselines,
             filter: DeviceFilter::new(selection)?,
+            events: EventTracker::new(samples.is_live()),
             // An analysis assesses whole intervals, however long.
             source: StepSource::new(
                 input,
@@ -147,7 +148,6 @@ impl<'a> Intervals<'a> {
             ),
             attributor: Attributor::default(),
             tracker: DeviceTracker::new(detail, baselines, HostJudge::default()),
-            events: EventTracker::default(),
             attribution: None,
             topology: Topology::default(),
             machine: Machine::default(),
@@ -378,7 +378,7 @@ impl<'a> Intervals<'a> {
             attribution,
             has_found_any,
         };
-        self.events.note_changes(&rows);
+        self.events.note_changes(&rows, &self.source.newest);
         self.source
             .samples
             .note_trouble(rows.devices.iter().any(may_be_in_trouble));
