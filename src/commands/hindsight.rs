@@ -12,8 +12,9 @@ use super::record::samples::Recorder;
 use crate::capture::RecordFilter;
 use crate::console::{RunContext, Warnings};
 use crate::counters::Sample;
-use crate::intervals::{BaselineStore, Detail, DeviceSelection, Input, Intervals, Learned};
-use crate::source::{KeptFile, Live, is_rereadable};
+use crate::intervals::{Detail, DeviceSelection, Intervals, Learned};
+use crate::known_baselines::BaselineStore;
+use crate::source::{Input, KeptFile, Live, is_rereadable};
 use crate::time_range::TimeRange;
 
 /// A source that has been read once.

@@ -11,11 +11,11 @@ use super::options::{
 };
 use crate::console::RunContext;
 use crate::exit::Exit;
-use crate::intervals::{DeviceSelection, Input, IntervalRows, NotFound};
+use crate::intervals::{DeviceSelection, IntervalRows, NotFound};
 use crate::report::json_csv::Lines;
 use crate::report::native::{TableOptions, TableWriter, sort_value};
 use crate::sanitize::sanitize;
-use crate::source::ScanScope;
+use crate::source::{Input, ScanScope};
 
 /// The arguments of the incident view.
 #[derive(Args, Clone, Debug)]

@@ -8,9 +8,9 @@ use super::device_interval::{DeviceState, IntervalRows};
 use super::events::Events;
 use super::history::History;
 use super::options::Detail;
-use super::sample_source::OnWarning;
 use super::stream::{Intervals, NextInterval};
 use crate::judge::{DeviceAnalysis, DeviceReport, HostReport};
+use crate::source::OnWarning;
 
 pub struct Collected {
     /// The selected devices in the order in which they appeared.

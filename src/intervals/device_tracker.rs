@@ -3,16 +3,13 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-use super::baseline_store::BaselineStore;
 use super::device_filter::{DeviceAttributes, DeviceFilter};
 use super::device_interval::{DeviceEvent, DeviceInterval, DeviceState, EventKind, TopCgroup};
 use super::device_names::DeviceNames;
 use super::device_record::{DepartedDevices, DeviceRecord};
 use super::events::JudgedDevice;
 use super::health_watch::HealthWatch;
-
 use super::options::Detail;
-use super::step_source::Step;
 use super::summary::DeviceSummary;
 use super::total::{Total, counts_in_total};
 use crate::attribution::Attribution;
@@ -21,8 +18,9 @@ use crate::counters::{Device, Sample};
 use crate::judge::{
     DeviceStep, HostJudge, Judged, KnownDevice, Settings, Step as JudgedStep, Verdict,
 };
+use crate::known_baselines::BaselineStore;
 use crate::metrics::{DeviceMatch, HostStats, Interval};
-use crate::source::DeviceResolver;
+use crate::source::{DeviceResolver, Step};
 use crate::topology::Topology;
 use crate::units::Span;
 

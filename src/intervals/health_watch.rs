@@ -63,6 +63,9 @@ struct Trouble {
 impl HealthWatch {
     /// Begins a step of the judge of this length, which ends with a sample.
     pub(super) fn begin(&mut self, sample: &Sample, seconds: f64) {
+        // Also those of devices that are gone.
+        self.troubles
+            .retain(|_, trouble| self.run_s - trouble.end_s <= MAX_PAUSE_S);
         self.run_s += seconds;
         self.has_trouble = false;
         self.previous = self.facts.take();
@@ -160,11 +163,7 @@ impl HealthWatch {
         }
         self.has_trouble = true;
         let (begin_s, end_s) = (self.run_s - stats.seconds(), self.run_s);
-        let trouble = self
-            .troubles
-            .get_mut(device)
-            .filter(|trouble| begin_s - trouble.end_s <= MAX_PAUSE_S);
-        let (before, counted_s) = match trouble {
+        let (before, counted_s) = match self.troubles.get_mut(device) {
             Some(trouble) => {
                 trouble.end_s = end_s;
                 (Arc::clone(&trouble.before), end_s - trouble.begin_s)

@@ -6,17 +6,15 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 
-use super::baseline_store::BaselineStore;
 use super::device_filter::{DeviceFilter, are_all_requests_counted};
 use super::device_interval::{DeviceInterval, DeviceState, IntervalHeader, IntervalRows};
 use super::device_lookup::NotFound;
 use super::device_tracker::{DeviceTracker, Rows};
 use super::events::{EventTracker, Events};
 use super::incident::Moment;
-use super::options::{Detail, DeviceSelection, Input};
-use super::sample_source::{OnLiveSample, OnWarning, SampleSource, check_stated};
-use super::step_source::{Next, Step, StepSource};
+use super::options::{Detail, DeviceSelection};
 use super::summary::{DeviceSummary, RunSpan};
+use super::total::{counts_in_total, total_roles};
 use crate::attribution::{Attribution, Attributor};
 use crate::baselines::RecordedBaselines;
 use crate::capture::RecordingHeader;
@@ -25,9 +23,12 @@ use crate::counters::{Counters, CpuTimes, Device, DeviceNumber, Sample};
 use crate::judge::{
     HostJudge, Knowledge, KnownDevice, MIN_UTIL_INTERVAL_S, Settings, Verdict, hidden_io_wait_pct,
 };
+use crate::known_baselines::{BaselineStore, SavedBaselines};
 use crate::metrics::{DeviceMatch, HostStats};
 use crate::sanitize::sanitize;
-use crate::source::Replay;
+use crate::source::{
+    Input, Next, OnLiveSample, OnWarning, Replay, SampleSource, Step, StepSource, check_stated,
+};
 use crate::topology::{Kind, Machine, Provider, Topology, nvme_head};
 use crate::units::Span;
 
@@ -137,6 +138,7 @@ impl<'a> Intervals<'a> {
             input,
             baselines,
             filter: DeviceFilter::new(selection)?,
+            events: EventTracker::new(samples.is_live()),
             // An analysis assesses whole intervals, however long.
             source: StepSource::new(
                 input,
@@ -146,7 +148,6 @@ impl<'a> Intervals<'a> {
             ),
             attributor: Attributor::default(),
             tracker: DeviceTracker::new(detail, baselines, HostJudge::default()),
-            events: EventTracker::default(),
             attribution: None,
             topology: Topology::default(),
             machine: Machine::default(),
@@ -377,7 +378,7 @@ impl<'a> Intervals<'a> {
             attribution,
             has_found_any,
         };
-        self.events.note_changes(&rows);
+        self.events.note_changes(&rows, &self.source.newest);
         self.source
             .samples
             .note_trouble(rows.devices.iter().any(may_be_in_trouble));
@@ -602,9 +603,7 @@ impl Intervals<'_> {
     }
 
     /// Returns the same, with the latency of reads and of writes as multiples of the median of the peers.
-    pub(in crate::intervals) fn selected_with_peers(
-        &self,
-    ) -> impl Iterator<Item = (&str, &Counters, [Option<f64>; 2])> {
+    pub fn selected_with_peers(&self) -> impl Iterator<Item = (&str, &Counters, [Option<f64>; 2])> {
         let devices = self
             .source
             .newest
@@ -621,6 +620,17 @@ impl Intervals<'_> {
                     self.tracker.judge.beside_peers(name),
                 )
             })
+    }
+
+    /// Returns for each device of the last sample whether a total over all devices counts its requests. One over the
+    /// selected devices would count a volume whose disk is not selected.
+    pub fn counted_once(&self) -> Vec<bool> {
+        let newest = &self.source.newest;
+        let mut counted = Vec::with_capacity(newest.devices.len());
+        for role in total_roles(&newest.devices, &self.topology, None) {
+            counted.push(counts_in_total(role, newest));
+        }
+        counted
     }
 
     /// Returns the whole devices that are selected in the last sample or contain selected partitions, by the kernel's
@@ -651,8 +661,20 @@ impl Intervals<'_> {
             .collect()
     }
 
+    /// Returns the baselines learned for each selected device.
+    pub fn learned_baselines(&self) -> SavedBaselines {
+        let mut baselines = SavedBaselines::default();
+        for (name, _) in self.selected_devices() {
+            let baseline = self.tracker.judge.saved_baseline(name);
+            if let Some(baseline) = baseline.filter(|baseline| !baseline.is_empty()) {
+                baselines.insert(name, self.topology.identity(name), baseline);
+            }
+        }
+        baselines
+    }
+
     /// Forgets what was learned of all devices.
-    pub(super) fn forget_devices(&mut self) {
+    pub fn forget_devices(&mut self) {
         self.tracker.judge = HostJudge::default();
         self.learn_topology();
     }

@@ -17,13 +17,13 @@ use crate::clock::WaitOutcome;
 use crate::console::{RunContext, Warnings, require_counters, require_text};
 use crate::counters::{CpuTimes, Device, Sample};
 use crate::exit::Exit;
-use crate::intervals::{Input, Next, StepSource};
 use crate::metrics::CpuPercentages;
 use crate::os_error::os_error_text;
 use crate::sanitize::sanitize;
 use crate::schedule::Deadlines;
 use crate::source::{
-    DeviceResolver, Live, Precedence, Replay, local_time_zone, read_partitions, running_host,
+    DeviceResolver, Input, Live, Next, Precedence, Replay, StepSource, local_time_zone,
+    read_partitions, running_host,
 };
 use crate::topology::{NamedDevice, Topology};
 use crate::units::{SampleTime, Span};

@@ -22,7 +22,7 @@
 //! | `report` | the report on a device over a capture, from `direction`, `histogram`, `levels` and `blocks` |
 //! | `compare` | two reports of a device |
 //! | `host_report`, `not_the_disk`, `queue_by_layer` | the host, and where requests wait in a stack |
-//! | `settings`, `saved_baselines` | what is known of a device before |
+//! | `settings` | what is known of a device before |
 
 mod best;
 mod blocks;
@@ -45,7 +45,6 @@ mod peers;
 mod queue_by_layer;
 mod range;
 mod report;
-mod saved_baselines;
 mod settings;
 mod shared_limit;
 mod summary;
@@ -75,7 +74,6 @@ pub use report::{
     DeviceAnalysis, DeviceReport, ExceededCap, Excluded, MIN_UTIL_INTERVAL_S, OtherCause,
     PlateauInRun, WorstMoment,
 };
-pub use saved_baselines::{DeviceBaseline, DeviceMatching, SavedBaselines, UnloadedLatency};
 pub use settings::{BaselineSource, KnownDevice, Settings, StatedCap};
 pub use shared_limit::SharedLimit;
 pub use summary::VerdictTimes;

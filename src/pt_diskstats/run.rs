@@ -17,9 +17,8 @@ use crate::clock::WaitOutcome;
 use crate::console::{RunContext, Warnings, cause_text, require_counters};
 use crate::counters::Sample;
 use crate::exit::Exit;
-use crate::intervals::{Input, Next, StepSource};
 use crate::sink::{IfExists, RecordingFile};
-use crate::source::{Live, Replay, local_time_zone};
+use crate::source::{Input, Live, Next, Replay, StepSource, local_time_zone};
 use crate::terminal::{Keyboard, screen_rows};
 
 /// The size in bytes at which the lines of a file are written.

@@ -8,8 +8,8 @@ use Field::{Json, Name, Number, Text, Time, Whole};
 use jiff::tz::TimeZone;
 
 use crate::counters::{LatencyHistogram, RequestKind, TraceProblem};
-use crate::intervals::{IntervalHeader, TracedDevice, TracedInterval};
-use crate::metrics::LatencyStats;
+use crate::intervals::IntervalHeader;
+use crate::metrics::{LatencyStats, TracedDevice, TracedInterval};
 use crate::os_error::os_error_text;
 use crate::report::json_csv::value::{Field, push_line};
 use crate::report::layout::number_format::{count, percent, time};

@@ -1,6 +1,7 @@
 //! Incidents: the trouble that devices stacked on each other share.
 
 use std::cmp::Ordering;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::event::Event;
@@ -11,8 +12,6 @@ use crate::intervals::incident::{Cause, Incident, Moment, WaitingTask};
 use crate::judge::{IoDirection, Judged, Verdict};
 use crate::topology::Topology;
 
-/// The most incidents that are kept after their end. The first of them are dropped.
-const MAX_FINISHED: usize = 10_000;
 /// The fraction of a device's bytes in percent from which a cgroup owns its load.
 const MIN_OWNER_PCT: f64 = 50.0;
 /// The most waiting tasks that are kept.
@@ -133,9 +132,11 @@ impl IncidentTracker {
     pub(super) fn close(&mut self, goes_on: impl Fn(u64) -> bool) {
         let ended = self.open.extract_if(.., |one| !goes_on(one.incident.id));
         self.finished.extend(ended.map(Tracked::finished));
-        if self.finished.len() >= 2 * MAX_FINISHED {
-            self.finished.drain(..MAX_FINISHED);
-        }
+    }
+
+    /// Forgets incidents of which no event is left.
+    pub(super) fn forget(&mut self, gone: &HashSet<u64>) {
+        self.finished.retain(|one| !gone.contains(&one.incident.id));
     }
 
     /// Adds a step of a device in trouble. Returns the number of its incident.

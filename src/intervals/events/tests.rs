@@ -196,6 +196,28 @@ fn events_stay_bounded() {
     let events = run.tracker.events();
     assert!((10_000..20_001).contains(&events.list.len()));
     assert_eq!(events.list.len() as u64 + events.dropped, 25_000);
+    assert_eq!(
+        (events.incidents.len() as u64, events.dropped_incidents),
+        (events.list.len() as u64, events.dropped)
+    );
+}
+
+#[test]
+fn the_latest_events_of_a_running_system_are_kept() {
+    let mut run = Run {
+        tracker: EventTracker::new(true),
+        ..Run::default()
+    };
+    for _ in 0..5000 {
+        run = run.sda(&[(Stalled, 1), (Ok, 1)]);
+    }
+    let events = run.tracker.events();
+    assert!((1000..2001).contains(&events.incidents.len()));
+    assert_eq!(
+        events.incidents.len() as u64 + events.dropped_incidents,
+        5000
+    );
+    assert!(events.list[0].begin.run_s > 5000.0);
 }
 
 fn node(name: &str, kind: Kind, below: &[&str]) -> Node {

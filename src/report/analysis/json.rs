@@ -35,6 +35,7 @@ pub fn json(report: &AnalysisReport, out: &mut Vec<u8>) {
         .lines("incidents", incidents.iter().map(incident))
         .lines("events", events.iter().map(event))
         .field("dropped_events", report.events.dropped)
+        .field("dropped_incidents", report.events.dropped_incidents)
         .list(
             "disappeared",
             report.events.departures.iter().map(departure),

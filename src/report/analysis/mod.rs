@@ -341,6 +341,10 @@ fn push_incidents(report: &AnalysisReport, times: &Times<'_>, out: &mut Vec<u8>)
             "+ {milder} milder or shorter ones (--details lists all)"
         ));
     }
+    if report.events.dropped_incidents > 0 {
+        let dropped = report.events.dropped_incidents;
+        lines.push(format!("+ {dropped} incidents were too many to keep"));
+    }
     if report.events.dropped > 0 {
         let dropped = report.events.dropped;
         lines.push(format!(

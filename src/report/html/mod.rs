@@ -270,7 +270,7 @@ impl<'a> Page<'a> {
             self.analysis.history.clock.setback_s(),
             self.analysis.history.missed_samples,
         );
-        let dropped = self.analysis.events.dropped;
+        let events = &self.analysis.events;
         let late = || {
             format!(
                 "The clock went back: the latest times are shown {} too late.",
@@ -285,14 +285,15 @@ impl<'a> Page<'a> {
         };
         let milder = || {
             format!(
-                "{} left out: milder or shorter than those shown.",
-                counted(dropped, "event")
+                "{} with {} left out: milder or shorter than those shown.",
+                counted(events.dropped_incidents, "incident"),
+                counted(events.dropped, "event")
             )
         };
         let defects = [
             (shift_s > 0.0).then(late),
             (missed > 0).then(longer),
-            (dropped > 0).then(milder),
+            (events.dropped > 0).then(milder),
         ]
         .into_iter();
         departure_sentences(self.analysis)

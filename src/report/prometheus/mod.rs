@@ -19,13 +19,13 @@ use jiff::Timestamp;
 
 use crate::attribution::Limit;
 use crate::counters::{Columns, Counters, FACTS, Fact, FactValue, Missing};
-use crate::intervals::{
-    Buckets, Cause, DeviceSnapshot, Incident, LATENCY_BOUNDS_MS, LimitedCgroup, MetricsSnapshot,
-    QUEUE_BOUNDS,
-};
+use crate::intervals::{Cause, Incident};
 use crate::judge::{Compared, RateUnit, Verdict};
 use crate::metrics::in_flight;
 use crate::sanitize::sanitize;
+use crate::totals::{
+    Buckets, DeviceSnapshot, LATENCY_BOUNDS_MS, LimitedCgroup, MetricsSnapshot, QUEUE_BOUNDS,
+};
 use crate::units::SECTOR_BYTES;
 
 /// The value of the header `Content-Type`.

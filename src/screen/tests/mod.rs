@@ -19,12 +19,14 @@ use super::{TEXT_FRACTION, live_history_bytes};
 use crate::clock::RealClock;
 use crate::counters::{Columns, Counters, Requests};
 use crate::intervals::{
-    BaselineStore, Detail, DeviceActivity, DeviceInterval, DeviceSelection, DeviceState,
-    IncidentSummary, Input, IntervalHeader, IntervalRows, Intervals, NextInterval,
+    Detail, DeviceActivity, DeviceInterval, DeviceSelection, DeviceState, IncidentSummary,
+    IntervalHeader, IntervalRows, Intervals, NextInterval,
 };
 use crate::judge::{Assessment, BaselineSource, Evidence, IoDirection, Latency, Verdict};
+use crate::known_baselines::BaselineStore;
 use crate::metrics::{Completed, Interval};
 use crate::report::native::{TableOptions, TableWriter};
+use crate::source::Input;
 use crate::topology::Topology;
 use crate::units::Span;
 

@@ -5,15 +5,30 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use super::baseline_store::{BaselineStore, SavedFile, excerpt};
-use super::options::BaselineOption;
-use crate::judge::{BaselineSource, DeviceMatching, SavedBaselines, Settings};
+use super::saved::{DeviceMatching, SavedBaselines};
+use super::store::{BaselineStore, SavedFile, excerpt};
+use crate::baselines::DeviceBaseline;
+use crate::judge::{BaselineSource, Settings};
 use crate::os_error::os_error_text;
 use crate::sanitize::sanitize;
 use crate::source::{FirstFile, read_first_file, read_json_object};
 
 /// The longest wait for a saved baseline of the host: it may be on the disk that hangs.
 const MAX_WAIT: Duration = Duration::from_millis(200);
+
+/// The source of unloaded latencies. If it has none for a device, they are learned from the intervals.
+#[derive(Clone, Copy, Debug)]
+pub enum BaselineOption<'a> {
+    /// Those that a recording holds; for the running system, those in the first of these files that exists and is
+    /// readable. They are matched by identity only.
+    Saved(&'a [PathBuf]),
+    /// Only those learned from the intervals themselves.
+    Learned,
+    /// A saved baseline.
+    File(&'a Path),
+    /// Stated by the user, in milliseconds.
+    Stated(&'a DeviceBaseline),
+}
 
 /// Reads the baselines that the option names: a saved file, or those saved for the host. A problem with the latter is
 /// not an error; it is in [`BaselineStore::problem`].

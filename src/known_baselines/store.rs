@@ -1,8 +1,9 @@
 //! The settings of each device's verdict, with the unloaded latencies that were given, saved or recorded for it.
 
+use super::saved::{DeviceMatching, SavedBaselines};
 use crate::baselines::{RecordedBaseline, RecordedBaselines};
 use crate::counters::Device;
-use crate::judge::{BaselineSource, DeviceMatching, SavedBaselines, Settings};
+use crate::judge::{BaselineSource, Settings};
 use crate::sanitize::sanitize;
 use crate::topology::Topology;
 
