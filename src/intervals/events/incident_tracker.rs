@@ -190,7 +190,7 @@ impl IncidentTracker {
         if !tracked.has(names) {
             tracked.devices.push(Arc::clone(names));
         }
-        let begin = trouble.event.begin;
+        let begin = trouble.event.rise;
         if begin.run_s < tracked.incident.begin.run_s {
             let incident = Arc::make_mut(&mut tracked.incident);
             (incident.begin, incident.begin_is_known) = (begin, trouble.begin_is_known);
@@ -226,7 +226,7 @@ impl Tracked {
         let (requests, before_ms) = requests_and_latency(trouble);
         let victim = Arc::clone(&trouble.events.names);
         let devices = vec![Arc::clone(&victim)];
-        let incident = Incident::new(id, victim, trouble.event.begin, trouble.begin_is_known);
+        let incident = Incident::new(id, victim, trouble.event.rise, trouble.begin_is_known);
         Self {
             incident: Arc::new(Incident {
                 requests,
@@ -431,7 +431,7 @@ fn is_above(name: &str, below: &[String], other: &str, topology: &Topology) -> b
 }
 
 /// The devices below a device, including the disk of a partition.
-fn all_below(name: &str, topology: &Topology) -> Vec<String> {
+pub(super) fn all_below(name: &str, topology: &Topology) -> Vec<String> {
     let mut found = topology.devices_below(name);
     let disks: Vec<String> = [name]
         .into_iter()

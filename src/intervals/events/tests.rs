@@ -243,6 +243,40 @@ fn stack() -> Run {
 }
 
 #[test]
+fn an_incident_begins_with_the_queue_that_became_trouble() {
+    let begin_s = |queueing: u64| {
+        let run = Run::default().sda(&[(Ok, 2), (Queueing, queueing), (Saturated, 6)]);
+        run.tracker.events().incidents[0].incident.begin.run_s
+    };
+    assert_eq!([0, 3, 9].map(begin_s), [2.0, 2.0, 6.0]);
+}
+
+#[test]
+fn worse_trouble_of_a_device_below_that_begins_later_is_another_incident() {
+    let begins = |before: u64, below: Verdict| -> Vec<(f64, f64, Verdict)> {
+        let mut run = stack();
+        for _ in 0..before {
+            run.step(&[("sda", Ok, 1.0), ("dm-0", Slow, 9.0)]);
+        }
+        for _ in 0..8 {
+            run.step(&[("sda", below, 40.0), ("dm-0", below, 45.0)]);
+        }
+        let incidents = run.tracker.events().incidents;
+        let of_volume = incidents.iter().filter(|one| one.has("dm-0"));
+        of_volume
+            .map(|one| (one.incident.begin.run_s, one.end.run_s, one.verdict))
+            .collect()
+    };
+    assert_eq!(
+        begins(10, Saturated),
+        [(0.0, 10.0, Slow), (10.0, 18.0, Saturated)]
+    );
+    // It is no worse, or its disk was as slow all the time before it showed.
+    assert_eq!(begins(10, Slow), [(0.0, 18.0, Slow)]);
+    assert_eq!(begins(3, Saturated), [(0.0, 11.0, Saturated)]);
+}
+
+#[test]
 fn the_devices_of_a_stack_have_one_incident_whose_victim_is_the_topmost() {
     let mut run = stack();
     for _ in 0..2 {

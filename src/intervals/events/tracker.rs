@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::event::{Event, TOLERANCE_S};
 use super::history::{DeviceEvents, JudgedDevice};
-use super::incident_tracker::{IncidentSummary, IncidentTracker, Trouble};
+use super::incident_tracker::{IncidentSummary, IncidentTracker, Trouble, all_below};
 use crate::attribution::Attribution;
 use crate::counters::Sample;
 use crate::intervals::incident::{Moment, OngoingIncident};
@@ -129,6 +129,9 @@ impl EventTracker {
                 self.push(ended);
             }
         }
+        for device in devices {
+            self.split_above(&device.names.device, topology);
+        }
         // An incident ends with the last of its events.
         let going_on: HashSet<u64> = (self.devices.values())
             .filter_map(DeviceEvents::incident)
@@ -137,6 +140,24 @@ impl EventTracker {
         // The upper devices come first, so that those below them join their incidents.
         for device in devices.iter().rev() {
             self.find_incident(device, attribution, topology);
+        }
+    }
+
+    /// Ends the events of the devices above one whose trouble has just begun, if theirs is older: it has another cause.
+    fn split_above(&mut self, name: &str, topology: &Topology) {
+        let event = self.devices.get(name).and_then(DeviceEvents::present);
+        let Some(event) = event.filter(|event| event.incident.is_none()).cloned() else {
+            return;
+        };
+        let mut ended = Vec::new();
+        for (upper, events) in &mut self.devices {
+            let is_in_trouble = upper != name && events.present().is_some();
+            if is_in_trouble && all_below(upper, topology).iter().any(|below| below == name) {
+                ended.extend(events.split(&event, self.now));
+            }
+        }
+        for event in ended {
+            self.push(event);
         }
     }
 
@@ -157,7 +178,7 @@ impl EventTracker {
             events,
             event,
             device,
-            begin_is_known: self.is_begin_known(event.begin.run_s),
+            begin_is_known: self.is_begin_known(event.rise.run_s),
             attribution,
             topology,
         };
