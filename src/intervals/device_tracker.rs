@@ -8,7 +8,6 @@ use super::device_interval::{DeviceEvent, DeviceInterval, DeviceState, EventKind
 use super::device_names::DeviceNames;
 use super::device_record::{DepartedDevices, DeviceRecord};
 use super::events::JudgedDevice;
-use super::health_watch::HealthWatch;
 use super::options::Detail;
 use super::summary::DeviceSummary;
 use super::total::{Total, counts_in_total};
@@ -55,7 +54,6 @@ pub(super) struct DeviceTracker<'b> {
     recorded: RecordedBaselines,
     /// True if the counters of a device were reset since the attributes were learned, so that it may be another one.
     pub(super) had_reset: bool,
-    pub(super) health: HealthWatch,
 }
 
 pub(super) struct Rows {
@@ -80,7 +78,6 @@ impl<'b> DeviceTracker<'b> {
             transient_devices: BTreeSet::new(),
             recorded: RecordedBaselines::default(),
             had_reset: false,
-            health: HealthWatch::default(),
         }
     }
 
@@ -116,7 +113,6 @@ impl<'b> DeviceTracker<'b> {
         self.records.iter_mut().for_each(DeviceRecord::interrupt);
         self.unjudged_s = 0.0;
         self.judge.interrupt();
-        self.health.interrupt();
     }
 
     /// Forgets the summaries of all devices, because the range of time that is shown begins.
@@ -260,8 +256,6 @@ impl<'b> DeviceTracker<'b> {
         attribution: Option<&Attribution>,
     ) {
         let host = HostStats::between(step.older, step.newer, step.span);
-        self.health.begin(step.newer, self.unjudged_s);
-        self.health.note_nfs(&host);
         let mut devices = Vec::with_capacity(self.records.len());
         for (index, (record, newer)) in self.records.iter().zip(&step.newer.devices).enumerate() {
             let before = step
@@ -273,11 +267,12 @@ impl<'b> DeviceTracker<'b> {
                 interval: record.unjudged,
                 before: &before.counters,
                 is_accounting_off: self.attributes[index].is_accounting_off,
-                held: self.health.held(&newer.name, step.newer, &host, topology),
             });
         }
         let judged = JudgedStep {
             devices: &devices,
+            sample: step.newer,
+            seconds: self.unjudged_s,
             host: &host,
             topology,
             attribution,
@@ -291,15 +286,7 @@ impl<'b> DeviceTracker<'b> {
             )
         };
         let said = self.judge.judge(&judged, settings);
-        for ((record, newer), assessment) in
-            self.records.iter_mut().zip(&step.newer.devices).zip(said)
-        {
-            let mut assessment = assessment;
-            if let (Some(interval), Some(assessment)) = (&record.unjudged, &mut assessment) {
-                let idle_s = self.judge.idle_s(&newer.name);
-                self.health
-                    .note(&newer.name, assessment, (interval, idle_s), topology);
-            }
+        for (record, assessment) in self.records.iter_mut().zip(said) {
             record.note_judgement(assessment, step.newer.at.wall);
         }
         self.unjudged_s = 0.0;

@@ -305,7 +305,7 @@ impl<'a> Intervals<'a> {
         let judged = self.tracker.judged_devices(&self.filter, attribution);
         self.events
             .observe(&judged, now, attribution, &self.topology, is_preceding);
-        if self.tracker.health.has_trouble {
+        if self.tracker.judge.has_trouble() {
             self.source.samples.refresh_health();
         }
     }
@@ -339,7 +339,7 @@ impl<'a> Intervals<'a> {
             ..header(first, last, span, self.has_all_requests)
         };
         if hidden_io_wait_pct(&header.host).is_some_and(|hidden| hidden > 0.0) {
-            header.nfs_waits.clone_from(&self.tracker.health.nfs_waits);
+            header.nfs_waits = self.tracker.judge.nfs_waits().to_vec();
         }
         let without_util = self.is_too_short_for_util(span);
         if !is_preceding {

@@ -4,10 +4,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use super::host_report::{NfsWait, hidden_io_wait_pct};
+use super::verdict::{Assessment, Evidence, HealthEvidence, Verdict};
 use crate::counters::{HealthFacts, NFS_UNANSWERED, SYNC_ACTION, Sample};
-use crate::judge::{
-    Assessment, Evidence, HealthEvidence, Held, NfsWait, Verdict, hidden_io_wait_pct,
-};
 use crate::metrics::{HostStats, Interval, in_flight};
 use crate::topology::Topology;
 
@@ -22,6 +21,15 @@ const MIN_UNANSWERED_S: f64 = 3.0;
 /// The least share of the time in which some task waits for I/O where one waits all the time: pressure is measured at
 /// other times than the samples are taken.
 const MOST_OF_THE_TIME_PCT: f64 = 50.0;
+
+/// A device that holds requests back: a suspended volume, a frozen one, a controller that is reset.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Held {
+    /// Seconds since this was seen.
+    pub(super) for_s: f64,
+    /// Something is known to wait for it.
+    pub(super) is_waited_for: bool,
+}
 
 /// Follows the facts about the health of devices from step to step.
 #[derive(Debug, Default)]
@@ -146,7 +154,8 @@ impl HealthWatch {
         &mut self,
         device: &str,
         assessment: &mut Assessment,
-        (stats, idle_s): (&Interval, Option<f64>),
+        stats: &Interval,
+        idle_s: Option<f64>,
         topology: &Topology,
     ) {
         let Some(facts) = self.facts.clone() else {
