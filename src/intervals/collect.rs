@@ -96,8 +96,8 @@ pub fn collect(
 impl Devices {
     /// Adds the selected devices of the last sample that are new.
     fn add_selected(&mut self, intervals: &Intervals<'_>) {
-        for (name, _) in intervals.selected_devices() {
-            self.find_or_add(name, intervals);
+        for device in intervals.selected_devices() {
+            self.find_or_add(&device.name, intervals);
         }
     }
 

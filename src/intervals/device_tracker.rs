@@ -181,52 +181,38 @@ impl<'b> DeviceTracker<'b> {
         let Some(old_attributes) = &self.old_attributes else {
             return Vec::new();
         };
+        let mut events = Vec::new();
+        let mut back = HashSet::new();
+        for index in &self.order {
+            let attributes = &self.attributes[*index];
+            if self.records[*index].first_index.is_some() || !filter.is_selected(attributes) {
+                continue;
+            }
+            let name = attributes.names.device.as_str();
+            let kind = match first.device(name) {
+                Some(_) => EventKind::Reappeared,
+                None => EventKind::Appeared,
+            };
+            events.push(event(&attributes.names, kind));
+            back.insert(name);
+        }
         let stays = stays(
             first.devices.len(),
             self.records.iter().map(|record| record.first_index),
         );
-        let gone = old_attributes.iter().zip(stays).filter(|(_, stays)| !stays);
-        let gone: Vec<&Arc<DeviceNames>> = gone
-            .map(|(attributes, _)| attributes)
-            .filter(|it| filter.is_selected(it))
-            .map(|it| &it.names)
-            .collect();
-        let is_new = |index: &&usize| self.records[**index].first_index.is_none();
-        let new = self
-            .order
-            .iter()
-            .filter(is_new)
-            .map(|index| &self.attributes[*index]);
-        let kind_of = |names: &DeviceNames| match first.device(&names.device) {
-            Some(_) => EventKind::Reappeared,
-            None => EventKind::Appeared,
-        };
-        let new = new.filter(|attributes| filter.is_selected(attributes));
-        let mut events: Vec<DeviceEvent> = new
-            .map(|attributes| event(&attributes.names, kind_of(&attributes.names)))
-            .collect();
-        let back: HashSet<&str> = events
-            .iter()
-            .map(|event| event.names.device.as_str())
-            .collect();
-        let left: Vec<DeviceEvent> = gone
-            .iter()
-            .filter(|names| !back.contains(names.device.as_str()))
-            .map(|names| event(names, EventKind::Disappeared))
-            .collect();
-        events.extend(left);
-        let is_brief = |name: &&String| first.device(name).is_none() && last.device(name).is_none();
-        let brief = self
-            .transient_devices
-            .iter()
-            .filter(is_brief)
-            .filter(|name| filter.is_name_selected(name));
-        events.extend(brief.map(|name| {
-            event(
-                &DeviceNames::without_alias(name),
-                EventKind::AppearedBriefly,
-            )
-        }));
+        for (attributes, stays) in old_attributes.iter().zip(stays) {
+            let is_gone = !stays && !back.contains(attributes.names.device.as_str());
+            if is_gone && filter.is_selected(attributes) {
+                events.push(event(&attributes.names, EventKind::Disappeared));
+            }
+        }
+        for name in &self.transient_devices {
+            let is_brief = first.device(name).is_none() && last.device(name).is_none();
+            if is_brief && filter.is_name_selected(name) {
+                let names = DeviceNames::without_alias(name);
+                events.push(event(&names, EventKind::AppearedBriefly));
+            }
+        }
         events
     }
 
@@ -341,7 +327,7 @@ impl<'b> DeviceTracker<'b> {
             }
             let (record, device) = (&mut self.records[index], &last.devices[index]);
             let Some(first_index) = record.first_index else {
-                if self.detail.lists_all() && is_selected {
+                if self.detail.lists_all() {
                     rows.push(event(&attributes.names, EventKind::Appeared).to_interval());
                 }
                 continue;
@@ -352,7 +338,7 @@ impl<'b> DeviceTracker<'b> {
             let is_unchanged =
                 *counters == first.devices[first_index].counters && counters.in_flight == 0;
             // The fast path for devices that are not listed: most devices of a large host are idle.
-            if self.detail == Detail::Report
+            if !self.detail.lists_all()
                 && is_unchanged
                 && !record.is_reset
                 && !record.judged.verdict().is_some_and(Verdict::is_trouble)
@@ -394,10 +380,11 @@ impl<'b> DeviceTracker<'b> {
             };
             let was_active =
                 !record.summary.is_empty() || row.stats().is_some_and(|stats| !stats.is_idle());
-            let is_listed = filter.is_listed(attributes, counters, was_active)
-                || matches!(row.state, DeviceState::Reset) && is_selected
-                || row.verdict().is_some_and(Verdict::is_trouble) && is_selected;
-            if is_listed || self.detail.lists_all() && is_selected {
+            let is_listed = self.detail.lists_all()
+                || filter.is_listed(attributes, counters, was_active)
+                || row.state == DeviceState::Reset
+                || row.verdict().is_some_and(Verdict::is_trouble);
+            if is_selected && is_listed {
                 rows.push(row);
             }
         }
@@ -414,21 +401,19 @@ impl<'b> DeviceTracker<'b> {
 
     /// Returns the summaries of the selected devices, worst first.
     pub(super) fn summaries(&self, filter: &DeviceFilter<'_>) -> Vec<(String, DeviceSummary)> {
-        let present = self.order.iter().filter_map(|index| {
-            let attributes = self
-                .attributes
-                .get(*index)
-                .filter(|it| filter.is_selected(it))?;
-            Some((
-                attributes.names.label.clone(),
-                self.records.get(*index)?.summary.clone(),
-            ))
-        });
-        let departed = self.departed.iter().filter_map(|(name, label, summary)| {
-            let is_selected = filter.is_name_selected(name) || filter.is_name_selected(label);
-            is_selected.then(|| (label.to_owned(), summary.clone()))
-        });
-        let mut summaries: Vec<_> = present.chain(departed).collect();
+        let mut summaries = Vec::new();
+        for index in &self.order {
+            let attributes = &self.attributes[*index];
+            if filter.is_selected(attributes) {
+                let summary = self.records[*index].summary.clone();
+                summaries.push((attributes.names.label.clone(), summary));
+            }
+        }
+        for (name, (label, summary)) in &self.departed.0 {
+            if filter.is_name_selected(name) || filter.is_name_selected(label) {
+                summaries.push((label.clone(), summary.clone()));
+            }
+        }
         summaries.sort_by(|(_, a), (_, b)| a.worst_first(b));
         summaries
     }

@@ -160,43 +160,12 @@ impl<'a> Intervals<'a> {
         })
     }
 
-    /// Reads all intervals for what they teach: the first run, which a second one with hindsight follows. `on_start` is called
-    /// after the first sample, and returns whether to go on; `on_interval` after each interval. Returns the number of the
-    /// signal that ended the run; `None` if the source ended.
-    ///
-    /// # Errors
-    /// When the source cannot be read.
-    pub fn learn(
-        &mut self,
-        on_warning: OnWarning<'_>,
-        on_start: &mut dyn FnMut(&Self) -> bool,
-        on_interval: &mut dyn FnMut(),
-    ) -> Result<Option<u8>> {
+    /// Makes it a first run, of what the intervals teach: a second one with hindsight follows. Rows are made of the running
+    /// system only, because the devices in trouble determine what of it is read next.
+    pub fn to_learn(mut self) -> Self {
         self.tracker.judge = HostJudge::first_run();
         self.run = Run::ToLearn;
-        if !self.start(on_warning)? || !on_start(self) {
-            return Ok(None);
-        }
-        while !self.has_reached_count() {
-            match self.source.next(on_warning)? {
-                Next::Step { ends, is_preceding } => {
-                    self.judge(is_preceding);
-                    if !ends {
-                        continue;
-                    }
-                    // The devices in trouble determine what of the running system is read next.
-                    if self.is_live() {
-                        drop(self.rows(is_preceding));
-                    }
-                    on_interval();
-                }
-                Next::Rest => {}
-                Next::Break => self.begin_segment(),
-                Next::End => break,
-                Next::Signal(number) => return Ok(Some(number)),
-            }
-        }
-        Ok(None)
+        self
     }
 
     /// Ends a first run. Returns what it has learned, even before an error.
@@ -261,6 +230,9 @@ impl<'a> Intervals<'a> {
                 Next::End => return Ok(NextInterval::End),
                 Next::Signal(signal) => return Ok(NextInterval::Signal(signal)),
             };
+            if !self.is_told() {
+                return Ok(NextInterval::Rows(IntervalRows::default()));
+            }
             let rows = self.rows(is_preceding);
             if !is_preceding {
                 return Ok(NextInterval::Rows(rows));
@@ -295,7 +267,7 @@ impl<'a> Intervals<'a> {
         self.attribution = self.attributor.finish_step();
         let attribution = self.attribution.as_ref();
         self.tracker.judge(&step, &self.topology, attribution);
-        if self.run == Run::ToLearn && !self.is_live() {
+        if !self.is_told() {
             return;
         }
         let now = Moment {
@@ -308,6 +280,11 @@ impl<'a> Intervals<'a> {
         if self.tracker.judge.has_trouble() {
             self.source.samples.refresh_health();
         }
+    }
+
+    /// Returns whether more is made of the intervals than what they teach.
+    fn is_told(&self) -> bool {
+        self.run != Run::ToLearn || self.is_live()
     }
 
     /// Passes the scan of the last sample on.
@@ -418,16 +395,12 @@ impl<'a> Intervals<'a> {
     fn is_topology_stale(&self) -> bool {
         let has_new_loop = || {
             let step = self.source.step();
-            let completed = |devices: &[Device], name: &str| {
-                devices
-                    .iter()
-                    .find(|device| device.name == name)
-                    .map(|device| device.counters.completed())
+            let completed = |sample: &Sample, name: &str| {
+                let device = sample.device(name)?;
+                Some(device.counters.completed())
             };
             let mut unbound = self.topology.unbound_loops();
-            unbound.any(|name| {
-                completed(&step.older.devices, name) != completed(&step.newer.devices, name)
-            })
+            unbound.any(|name| completed(step.older, name) != completed(step.newer, name))
         };
         self.is_live() && (self.tracker.had_reset || has_new_loop())
             || self.source.is_topology_stale()
@@ -596,30 +569,18 @@ impl Intervals<'_> {
         &self.topology
     }
 
-    /// Returns the selected devices of the last sample, by the kernel's names, with their counters.
-    pub(super) fn selected_devices(&self) -> impl Iterator<Item = (&str, &Counters)> {
-        self.selected_with_peers()
-            .map(|(name, counters, _)| (name, counters))
+    /// Returns the selected devices of the last sample.
+    pub fn selected_devices(&self) -> impl Iterator<Item = &Device> {
+        let devices = self.source.newest.devices.iter();
+        devices
+            .zip(&self.tracker.attributes)
+            .filter(|(_, attributes)| self.filter.is_selected(attributes))
+            .map(|(device, _)| device)
     }
 
-    /// Returns the same, with the latency of reads and of writes as multiples of the median of the peers.
-    pub fn selected_with_peers(&self) -> impl Iterator<Item = (&str, &Counters, [Option<f64>; 2])> {
-        let devices = self
-            .source
-            .newest
-            .devices
-            .iter()
-            .zip(&self.tracker.attributes);
-        devices
-            .filter(|(_, it)| self.filter.is_selected(it))
-            .map(|(device, _)| {
-                let name = device.name.as_str();
-                (
-                    name,
-                    &device.counters,
-                    self.tracker.judge.beside_peers(name),
-                )
-            })
+    /// The latency of reads and of writes of a device as multiples of the median of its peers; `None` if it was not compared.
+    pub fn beside_peers(&self, device: &str) -> [Option<f64>; 2] {
+        self.tracker.judge.beside_peers(device)
     }
 
     /// Returns for each device of the last sample whether a total over all devices counts its requests. One over the
@@ -637,7 +598,7 @@ impl Intervals<'_> {
     /// names, each with its selected partitions.
     pub fn selected_disks(&self) -> BTreeMap<&str, Vec<&str>> {
         let mut disks: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for (name, _) in self.selected_devices() {
+        for Device { name, .. } in self.selected_devices() {
             match self.topology.disk_of(name).filter(|disk| !disk.is_empty()) {
                 Some(disk) => disks.entry(disk).or_default().push(name),
                 None => drop(disks.entry(name).or_default()),
@@ -650,21 +611,22 @@ impl Intervals<'_> {
     /// requests of those disks.
     pub fn selected_disk_numbers(&self) -> Vec<DeviceNumber> {
         let disks = self.selected_disks();
-        let is_selected = |name: &str| disks.contains_key(name);
-        let devices = self.source.newest.devices.iter();
-        let selected = devices.filter(|device| {
+        let mut numbers = Vec::new();
+        for device in &self.source.newest.devices {
             let head = nvme_head(&device.name);
-            is_selected(&device.name) || head.is_some_and(|head| is_selected(&head))
-        });
-        selected
-            .map(|device| (device.major, device.minor))
-            .collect()
+            if disks.contains_key(device.name.as_str())
+                || head.is_some_and(|head| disks.contains_key(head.as_str()))
+            {
+                numbers.push((device.major, device.minor));
+            }
+        }
+        numbers
     }
 
     /// Returns the baselines learned for each selected device.
     pub fn learned_baselines(&self) -> SavedBaselines {
         let mut baselines = SavedBaselines::default();
-        for (name, _) in self.selected_devices() {
+        for Device { name, .. } in self.selected_devices() {
             let baseline = self.tracker.judge.saved_baseline(name);
             if let Some(baseline) = baseline.filter(|baseline| !baseline.is_empty()) {
                 baselines.insert(name, self.topology.identity(name), baseline);
@@ -711,7 +673,7 @@ impl Intervals<'_> {
     /// there are none.
     pub fn mismatched_baselines(&self) -> Option<String> {
         self.baselines.mismatches(
-            self.selected_devices().map(|(name, _)| name),
+            self.selected_devices().map(|device| device.name.as_str()),
             &self.topology,
         )
     }

@@ -261,3 +261,34 @@ fn is_waited_for(device: &str, sample: &Sample, host: &HostStats, topology: &Top
                 .pressure_some_pct
                 .is_some_and(|percent| percent >= MOST_OF_THE_TIME_PCT)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trouble_of_devices_that_are_gone_is_forgotten() {
+        let mut watch = HealthWatch::default();
+        let sample = Sample {
+            health: Some(Arc::default()),
+            ..Sample::default()
+        };
+        for number in 0..1000 {
+            watch.begin(&sample, 1.0);
+            let mut assessment = Assessment {
+                verdict: Some(Verdict::Saturated),
+                ..Assessment::default()
+            };
+            let interval = Interval::unknown(1.0);
+            let name = format!("loop{number}");
+            watch.note(
+                &name,
+                &mut assessment,
+                &interval,
+                None,
+                &Topology::default(),
+            );
+        }
+        assert!(watch.troubles.len() as f64 <= MAX_PAUSE_S + 2.0);
+    }
+}

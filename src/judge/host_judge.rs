@@ -614,3 +614,42 @@ fn is_whole_disk(node: &Node, topology: &Topology) -> bool {
             .holders(&node.name)
             .any(|holder| holder.kind == Kind::Multipath)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::Completed;
+
+    #[test]
+    fn devices_that_come_and_go_leave_nothing_behind() {
+        let mut judge = HostJudge::default();
+        let topology = Topology::default();
+        let mut judge_one = |name: &str, identity: Option<&str>| {
+            judge.learn_devices([(name, identity)].into_iter(), &topology);
+            let device = DeviceStep {
+                name,
+                interval: Some(Interval {
+                    reads: Completed::example(1.0, 100, 1.0),
+                    ..Interval::unknown(1.0)
+                }),
+                before: &Counters::ZERO,
+                is_accounting_off: false,
+            };
+            let step = Step {
+                devices: &[device],
+                sample: &Sample::default(),
+                seconds: 1.0,
+                host: &HostStats::default(),
+                topology: &topology,
+                attribution: None,
+            };
+            judge.judge(&step, |_| Settings::default());
+        };
+        for number in 0..3000 {
+            judge_one(&format!("loop{number}"), None);
+            judge_one(&format!("sd{number}"), Some(&format!("wwid:{number}")));
+        }
+        assert_eq!((judge.devices.len(), judge.generations.len()), (1, 0));
+        assert_eq!(judge.known.0.len(), MAX_REMEMBERED);
+    }
+}
