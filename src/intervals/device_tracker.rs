@@ -4,7 +4,9 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use super::device_filter::{DeviceAttributes, DeviceFilter};
-use super::device_interval::{DeviceEvent, DeviceInterval, DeviceState, EventKind, TopCgroup};
+use super::device_interval::{
+    DeviceEvent, DeviceInterval, DeviceState, EventKind, IntervalRows, TopCgroup,
+};
 use super::device_names::DeviceNames;
 use super::device_record::{DepartedDevices, DeviceRecord};
 use super::events::JudgedDevice;
@@ -54,12 +56,6 @@ pub(super) struct DeviceTracker<'b> {
     recorded: RecordedBaselines,
     /// True if the counters of a device were reset since the attributes were learned, so that it may be another one.
     pub(super) had_reset: bool,
-}
-
-pub(super) struct Rows {
-    pub(super) listed: Vec<DeviceInterval>,
-    /// The total, if wanted.
-    pub(super) total: Option<DeviceInterval>,
 }
 
 impl<'b> DeviceTracker<'b> {
@@ -302,17 +298,16 @@ impl<'b> DeviceTracker<'b> {
         judged
     }
 
-    /// Returns the devices of an interval; `without_util` if it is too short for util.
-    pub(super) fn rows(
+    /// Adds the devices of an interval and their total, if that is wanted; `without_util` if it is too short for util.
+    pub(super) fn list(
         &mut self,
         first: &Sample,
         last: &Sample,
         span: Span,
         filter: &DeviceFilter<'_>,
         without_util: bool,
-        attribution: Option<&Attribution>,
-    ) -> Rows {
-        let mut rows = Vec::new();
+        rows: &mut IntervalRows,
+    ) {
         let mut total = Total::default();
         let mut order = self.order.clone();
         if self.detail.lists_all() {
@@ -328,7 +323,8 @@ impl<'b> DeviceTracker<'b> {
             let (record, device) = (&mut self.records[index], &last.devices[index]);
             let Some(first_index) = record.first_index else {
                 if self.detail.lists_all() {
-                    rows.push(event(&attributes.names, EventKind::Appeared).to_interval());
+                    let appeared = event(&attributes.names, EventKind::Appeared);
+                    rows.devices.push(appeared.to_interval());
                 }
                 continue;
             };
@@ -359,7 +355,7 @@ impl<'b> DeviceTracker<'b> {
                 DeviceState::AccountingOff(Box::new(std::mem::take(&mut record.judged)))
             } else {
                 let mut activity = Box::new(record.take_activity(without_util, last.at.wall));
-                activity.top_cgroup = top_cgroup(attribution, &device.name);
+                activity.top_cgroup = top_cgroup(rows.attribution.as_ref(), &device.name);
                 activity.health = last
                     .health
                     .as_ref()
@@ -385,17 +381,11 @@ impl<'b> DeviceTracker<'b> {
                 || row.state == DeviceState::Reset
                 || row.verdict().is_some_and(Verdict::is_trouble);
             if is_selected && is_listed {
-                rows.push(row);
+                rows.devices.push(row);
             }
         }
-        let total = if filter.has_total() {
-            total.finish()
-        } else {
-            None
-        };
-        Rows {
-            listed: rows,
-            total,
+        if filter.has_total() {
+            rows.total = total.finish();
         }
     }
 

@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use super::device_filter::{DeviceFilter, are_all_requests_counted};
 use super::device_interval::{DeviceInterval, DeviceState, IntervalHeader, IntervalRows};
 use super::device_lookup::NotFound;
-use super::device_tracker::{DeviceTracker, Rows};
+use super::device_tracker::DeviceTracker;
 use super::events::{EventTracker, Events};
 use super::incident::Moment;
 use super::options::{Detail, DeviceSelection};
@@ -309,7 +309,6 @@ impl<'a> Intervals<'a> {
         }
         let attribution = self.attributor.finish_interval();
         let (first, last, span) = (self.source.first(), &self.source.newest, self.source.span());
-        let events = self.tracker.events(first, last, &self.filter);
         let missed_samples = self.source.missed_samples;
         let mut header = IntervalHeader {
             missed_samples,
@@ -323,18 +322,16 @@ impl<'a> Intervals<'a> {
             self.span
                 .observe(header.elapsed_s, header.start, header.end);
         }
-        let Rows {
-            listed: mut devices,
-            total,
-        } = self.tracker.rows(
-            first,
-            last,
-            span,
-            &self.filter,
-            without_util,
-            attribution.as_ref(),
-        );
-        for device in &mut devices {
+        let mut rows = IntervalRows {
+            header,
+            events: self.tracker.events(first, last, &self.filter),
+            attribution,
+            has_found_any: self.filter.has_found_any(),
+            ..IntervalRows::default()
+        };
+        self.tracker
+            .list(first, last, span, &self.filter, without_util, &mut rows);
+        for device in &mut rows.devices {
             if let DeviceState::Active(activity) = &mut device.state {
                 activity.incident = self.events.ongoing(&device.names);
                 // Hindsight does not flicker, nor does what is part of an incident.
@@ -346,15 +343,6 @@ impl<'a> Intervals<'a> {
                 }
             }
         }
-        let has_found_any = self.filter.has_found_any();
-        let rows = IntervalRows {
-            header,
-            devices,
-            total,
-            events,
-            attribution,
-            has_found_any,
-        };
         self.events.note_changes(&rows, &self.source.newest);
         self.source
             .samples
@@ -484,24 +472,17 @@ impl Intervals<'_> {
         if tracker.add(&step) {
             tracker.judge(&step, &self.topology, None);
         }
-        let header = header(&boot, newer, span, self.has_all_requests);
         let header = IntervalHeader {
             is_since_boot: true,
-            ..header
+            ..header(&boot, newer, span, self.has_all_requests)
         };
-        let Rows {
-            listed: devices,
-            total,
-        } = tracker.rows(&boot, newer, span, &self.filter, false, None);
-        let (events, attribution) = (Vec::new(), None);
-        show(&IntervalRows {
+        let mut rows = IntervalRows {
             header,
-            devices,
-            total,
-            events,
-            attribution,
             has_found_any: true,
-        });
+            ..IntervalRows::default()
+        };
+        tracker.list(&boot, newer, span, &self.filter, false, &mut rows);
+        show(&rows);
         true
     }
 }
