@@ -59,7 +59,7 @@ pub(super) struct DeviceTracker<'b> {
 }
 
 impl<'b> DeviceTracker<'b> {
-    pub(super) fn new(detail: Detail, baselines: &'b BaselineStore, judge: HostJudge) -> Self {
+    pub(super) fn new(detail: Detail, baselines: &'b BaselineStore) -> Self {
         Self {
             detail,
             baselines,
@@ -68,7 +68,7 @@ impl<'b> DeviceTracker<'b> {
             records: Vec::new(),
             known_devices: Vec::new(),
             departed: DepartedDevices::default(),
-            judge,
+            judge: HostJudge::default(),
             unjudged_s: 0.0,
             old_attributes: None,
             transient_devices: BTreeSet::new(),
@@ -82,14 +82,12 @@ impl<'b> DeviceTracker<'b> {
         &mut self,
         devices: &[Device],
         topology: &Topology,
-        recorded: Option<&RecordedBaselines>,
+        recorded: &RecordedBaselines,
         resolver: Option<&DeviceResolver>,
         filter: &mut DeviceFilter<'_>,
     ) {
         (self.attributes, self.order) = filter.attributes(devices, topology, resolver);
         self.had_reset = false;
-        let none = RecordedBaselines::default();
-        let recorded = recorded.unwrap_or(&none);
         for device in devices {
             if self.recorded.get(&device.name) != recorded.get(&device.name) {
                 self.judge.forget(&device.name);
@@ -337,7 +335,7 @@ impl<'b> DeviceTracker<'b> {
             if !self.detail.lists_all()
                 && is_unchanged
                 && !record.is_reset
-                && !record.judged.verdict().is_some_and(Verdict::is_trouble)
+                && !record.judged.assessment().is_trouble()
                 && !filter.is_listed(attributes, counters, !record.summary.is_empty())
             {
                 if is_in_total {

@@ -16,12 +16,11 @@ use super::options::{Detail, DeviceSelection};
 use super::summary::{DeviceSummary, RunSpan};
 use super::total::{counts_in_total, total_roles};
 use crate::attribution::{Attribution, Attributor};
-use crate::baselines::RecordedBaselines;
 use crate::capture::RecordingHeader;
 use crate::clock::Clock;
 use crate::counters::{Counters, CpuTimes, Device, DeviceNumber, Sample};
 use crate::judge::{
-    HostJudge, Knowledge, KnownDevice, MIN_UTIL_INTERVAL_S, Settings, Verdict, hidden_io_wait_pct,
+    HostJudge, Knowledge, KnownDevice, MIN_UTIL_INTERVAL_S, StatedCap, hidden_io_wait_pct,
 };
 use crate::known_baselines::{BaselineStore, SavedBaselines};
 use crate::metrics::{DeviceMatch, HostStats};
@@ -147,7 +146,7 @@ impl<'a> Intervals<'a> {
                 detail == Detail::Report && !input.single_samples,
             ),
             attributor: Attributor::default(),
-            tracker: DeviceTracker::new(detail, baselines, HostJudge::default()),
+            tracker: DeviceTracker::new(detail, baselines),
             attribution: None,
             topology: Topology::default(),
             machine: Machine::default(),
@@ -309,11 +308,8 @@ impl<'a> Intervals<'a> {
         }
         let attribution = self.attributor.finish_interval();
         let (first, last, span) = (self.source.first(), &self.source.newest, self.source.span());
-        let missed_samples = self.source.missed_samples;
-        let mut header = IntervalHeader {
-            missed_samples,
-            ..header(first, last, span, self.has_all_requests)
-        };
+        let mut header = header(first, last, span, self.has_all_requests);
+        header.missed_samples = self.source.missed_samples;
         if hidden_io_wait_pct(&header.host).is_some_and(|hidden| hidden > 0.0) {
             header.nfs_waits = self.tracker.judge.nfs_waits().to_vec();
         }
@@ -335,11 +331,10 @@ impl<'a> Intervals<'a> {
             if let DeviceState::Active(activity) = &mut device.state {
                 activity.incident = self.events.ongoing(&device.names);
                 // Hindsight does not flicker, nor does what is part of an incident.
-                let verdict = activity.judged.assessment().verdict;
-                let is_of_incident =
-                    activity.incident.is_some() && verdict.is_some_and(Verdict::is_trouble);
+                let said = activity.judged.assessment();
+                let is_of_incident = activity.incident.is_some() && said.is_trouble();
                 if self.run == Run::WithHindsight || is_of_incident {
-                    activity.shown_verdict = verdict;
+                    activity.shown_verdict = said.verdict;
                 }
             }
         }
@@ -400,11 +395,7 @@ fn may_be_in_trouble(device: &DeviceInterval) -> bool {
     device.activity().is_some_and(|activity| {
         activity.incident.is_some()
             || activity.stalled_s > 0.0
-            || activity
-                .judged
-                .assessment()
-                .verdict
-                .is_some_and(Verdict::is_trouble)
+            || activity.judged.assessment().is_trouble()
     })
 }
 
@@ -428,16 +419,15 @@ fn known_device(topology: &Topology, machine: &Machine, name: &str) -> KnownDevi
 /// The header of an interval. The time with a request in flight is not known if the requests of some device are not
 /// counted.
 fn header(first: &Sample, last: &Sample, span: Span, has_all_requests: bool) -> IntervalHeader {
-    let host = HostStats::between(first, last, span);
-    let in_flight_upper_bound_pct = host.in_flight_upper_bound_pct.filter(|_| has_all_requests);
+    let mut host = HostStats::between(first, last, span);
+    if !has_all_requests {
+        host.in_flight_upper_bound_pct = None;
+    }
     IntervalHeader {
         start: first.at.wall,
         end: last.at.wall,
         elapsed_s: span.seconds(),
-        host: HostStats {
-            in_flight_upper_bound_pct,
-            ..host
-        },
+        host,
         ..IntervalHeader::default()
     }
 }
@@ -457,7 +447,7 @@ impl Intervals<'_> {
             span,
             device_match: DeviceMatch::Identical,
         };
-        let mut tracker = DeviceTracker::new(Detail::Report, self.baselines, HostJudge::default());
+        let mut tracker = DeviceTracker::new(Detail::Report, self.baselines);
         let resolver = self.source.samples.resolver();
         tracker.follow(&step);
         let recorded = self.source.samples.recorded_baselines();
@@ -472,10 +462,8 @@ impl Intervals<'_> {
         if tracker.add(&step) {
             tracker.judge(&step, &self.topology, None);
         }
-        let header = IntervalHeader {
-            is_since_boot: true,
-            ..header(&boot, newer, span, self.has_all_requests)
-        };
+        let mut header = header(&boot, newer, span, self.has_all_requests);
+        header.is_since_boot = true;
         let mut rows = IntervalRows {
             header,
             has_found_any: true,
@@ -515,7 +503,7 @@ impl Intervals<'_> {
         self.source.samples.requested_interval()
     }
 
-    pub(super) fn has_reached_count(&self) -> bool {
+    fn has_reached_count(&self) -> bool {
         self.input
             .count
             .is_some_and(|count| self.span.intervals >= count)
@@ -640,14 +628,9 @@ impl Intervals<'_> {
             .then_some(&self.topology)
     }
 
-    /// Returns the settings of the verdict on a device, by its kernel name and its identity, if any.
-    pub fn settings(&self, device: &str, identity: Option<&str>) -> Settings {
-        let none = RecordedBaselines::default();
-        let recorded = self.source.samples.recorded_baselines().unwrap_or(&none);
-        Settings {
-            device: known_device(&self.topology, &self.machine, device),
-            ..self.baselines.settings(device, identity, recorded)
-        }
+    /// The cap that the user states of every device; `None` without one.
+    pub(super) fn cap(&self) -> Option<StatedCap> {
+        self.baselines.common.cap
     }
 
     /// Returns a message about the selected devices whose name belongs to another device in a given baseline; `None` if

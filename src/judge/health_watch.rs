@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::host_report::{NfsWait, hidden_io_wait_pct};
-use super::verdict::{Assessment, Evidence, HealthEvidence, Verdict};
+use super::verdict::{Assessment, Evidence, HealthEvidence};
 use crate::counters::{HealthFacts, NFS_UNANSWERED, SYNC_ACTION, Sample};
 use crate::metrics::{HostStats, Interval, in_flight};
 use crate::topology::Topology;
@@ -167,7 +167,7 @@ impl HealthWatch {
             && facts
                 .get(device)
                 .is_some_and(|health| health.can_be_suspended());
-        if !assessment.verdict.is_some_and(Verdict::is_trouble) {
+        if !assessment.is_trouble() {
             return;
         }
         self.has_trouble = true;
@@ -265,6 +265,7 @@ fn is_waited_for(device: &str, sample: &Sample, host: &HostStats, topology: &Top
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::judge::Verdict;
 
     #[test]
     fn trouble_of_devices_that_are_gone_is_forgotten() {

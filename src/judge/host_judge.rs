@@ -328,7 +328,7 @@ impl HostJudge {
                     continue;
                 };
                 let evidence = Evidence::SlowBesidePeers(slow);
-                if assessment.verdict.is_some_and(Verdict::is_trouble) {
+                if assessment.is_trouble() {
                     assessment.evidence.push(evidence);
                 } else {
                     assessment.baseline_source = Some(BaselineSource::Peers);
@@ -443,7 +443,7 @@ impl HostJudge {
             let Some(followed) = self.devices.get_mut(device.name) else {
                 continue;
             };
-            let is_in_trouble = assessment.verdict.is_some_and(Verdict::is_trouble);
+            let is_in_trouble = assessment.is_trouble();
             let remembered = followed.limit.take().or_else(|| {
                 known
                     .iter()
