@@ -19,7 +19,6 @@ mod device_names;
 mod device_record;
 mod device_tracker;
 mod events;
-mod health_watch;
 mod history;
 mod incident;
 mod options;

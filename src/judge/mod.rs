@@ -14,6 +14,7 @@
 //! | `range`, `best` | what is known of the unloaded latency |
 //! | `limit`, `cloud_limits`, `shared_limit` | rates that are held by a limit |
 //! | `hung` | requests that hang while others complete |
+//! | `health_watch` | what the kernel says of the health of devices |
 //! | `device` | the judge of one device |
 //! | `peers`, `layers` | disks beside each other, devices above each other |
 //! | `host_judge` | the judge of all devices |
@@ -31,6 +32,7 @@ mod compare;
 mod device;
 mod direction;
 mod events;
+mod health_watch;
 mod histogram;
 mod host_judge;
 mod host_report;
@@ -58,7 +60,7 @@ pub use compare::{BlockMeans, Difference, Outcome, Quantity, compare};
 pub use direction::{BusyMean, DirectionReport, Pattern};
 pub use events::{EventRule, JudgedTime, Turn, word_of_event};
 pub use histogram::{Distribution, Histogram};
-pub use host_judge::{DeviceStep, Held, HostJudge, Knowledge, Step};
+pub use host_judge::{DeviceStep, HostJudge, Knowledge, Step};
 pub use host_report::{
     HostReport, LOW_AVAILABLE_CPU_PCT, LOW_IO_PRESSURE_PCT, MIN_NOTICED_PCT, NfsWait, Range,
     hidden_io_wait_pct, high_memory_pressure_pct, no_cpu_pct,

@@ -53,12 +53,11 @@ pub fn load_baselines(common: Settings, option: BaselineOption<'_>) -> Result<Ba
             };
             let baselines = parse(&text)
                 .with_context(|| format!("{} is not a saved baseline", sanitize(&name)))?;
-            let (matching, source) = (DeviceMatching::IdentityOrName, BaselineSource::Given);
             store.file = SavedFile {
                 name,
                 baselines,
-                matching,
-                source,
+                matching: DeviceMatching::IdentityOrName,
+                source: BaselineSource::Given,
             };
         }
         BaselineOption::Saved(paths) => {
@@ -99,12 +98,11 @@ fn read_saved(paths: &[PathBuf]) -> Result<Option<SavedFile>, String> {
             let text = text.map_err(|error| ignored(os_error_text(&error)))?;
             let baselines =
                 parse(&text).map_err(|error| ignored(format!("not a saved baseline: {error}")))?;
-            let (matching, source) = (DeviceMatching::Identity, BaselineSource::Saved);
             Ok(Some(SavedFile {
                 name: name(&path),
                 baselines,
-                matching,
-                source,
+                matching: DeviceMatching::Identity,
+                source: BaselineSource::Saved,
             }))
         }
     }

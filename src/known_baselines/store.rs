@@ -13,7 +13,8 @@ const MAX_EXCERPT_CHARS: usize = 120;
 /// The settings of the verdict on each device.
 #[derive(Clone, Debug, Default)]
 pub struct BaselineStore {
-    pub(super) common: Settings,
+    /// What holds for all devices.
+    pub common: Settings,
     /// The baselines of a file, which take precedence.
     pub(super) file: SavedFile,
     /// True to use the baselines that a recording holds, for devices without any other.

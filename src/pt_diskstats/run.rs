@@ -131,11 +131,11 @@ impl Session<'_> {
             };
         let mut shown = 0;
         loop {
-            require_counters(steps.replay())?;
+            require_counters(steps.samples.replay())?;
             match next {
                 Next::End => break,
                 Next::Signal(signal) => bail!("interrupted by signal {signal}"),
-                Next::Step { .. } | Next::Break if steps.is_preceding() => {}
+                Next::Step { .. } | Next::Break if steps.samples.is_preceding() => {}
                 Next::Rest => self.push(&steps.newest, warnings, context),
                 Next::Step { .. } | Next::Break => {
                     if shown == 0 && next != Next::Break {

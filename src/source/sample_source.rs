@@ -83,21 +83,18 @@ impl<'a> SampleSource<'a> {
         }
         let live = Live::new(&input.root, clock).with_host_state();
         let health = HealthReader::start(&input.root, clock)?;
-        let mut source = LiveSource {
+        let mut scanner = None;
+        if input.scans_io {
+            scanner = Some(IoScanner::start(&input.root, clock, input.scan_scope)?);
+        }
+        let source = LiveSource {
             live,
             deadlines: None,
-            scanner: None,
+            scanner,
             health,
             on_sample: None,
         };
-        if input.scans_io {
-            source.scanner = Some(IoScanner::start(&input.root, clock, input.scan_scope)?);
-        }
-        Ok(Self {
-            input,
-            kind: SourceKind::Live(Box::new(source)),
-            topology_read_at: Duration::ZERO,
-        })
+        Ok(Self::new(input, SourceKind::Live(Box::new(source))))
     }
 
     /// Takes samples of a capture.
@@ -115,18 +112,18 @@ impl<'a> SampleSource<'a> {
             range,
             place: Place::Within,
         };
-        Ok(Self {
-            input,
-            kind: SourceKind::Replay(Box::new(source)),
-            topology_read_at: Duration::ZERO,
-        })
+        Ok(Self::new(input, SourceKind::Replay(Box::new(source))))
     }
 
     /// Takes samples of the running system from another thread, until it hangs up.
     pub fn receive(input: &'a Input, samples: Receiver<Sample>) -> Self {
+        Self::new(input, SourceKind::Received(samples))
+    }
+
+    fn new(input: &'a Input, kind: SourceKind<'a>) -> Self {
         Self {
             input,
-            kind: SourceKind::Received(samples),
+            kind,
             topology_read_at: Duration::ZERO,
         }
     }
@@ -324,9 +321,10 @@ impl<'a> SampleSource<'a> {
         !self.input.stack.is_empty() || self.replay().is_none_or(is_recorded)
     }
 
-    /// Returns the baselines of the recording that is replayed; `None` without a recording.
-    pub fn recorded_baselines(&self) -> Option<&RecordedBaselines> {
-        self.header().map(|header| &header.baselines)
+    /// Returns the baselines of the recording that is replayed; none without a recording.
+    pub fn recorded_baselines(&self) -> &RecordedBaselines {
+        static NONE: RecordedBaselines = RecordedBaselines::NONE;
+        self.header().map_or(&NONE, |header| &header.baselines)
     }
 
     /// Returns a resolver of names in /dev and of paths on devices, for samples of the running system, also if they were kept;

@@ -108,16 +108,6 @@ impl<'a> StepSource<'a> {
         ))
     }
 
-    /// The capture; `None` for the running system.
-    pub fn replay(&self) -> Option<&Replay<'a>> {
-        self.samples.replay()
-    }
-
-    /// Returns whether the last sample precedes the range of time that is shown.
-    pub fn is_preceding(&self) -> bool {
-        self.samples.is_preceding()
-    }
-
     /// The first sample of the interval.
     pub fn first(&self) -> &Sample {
         match self.steps {

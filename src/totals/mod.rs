@@ -130,44 +130,38 @@ impl RunningTotals {
             self.identify(intervals);
         }
         let sample = intervals.newest();
-        let devices = intervals
-            .selected_with_peers()
-            .filter_map(|(name, counters, over_peers)| {
-                let Record {
-                    info,
-                    totals,
-                    incident,
-                } = self.devices.get(name)?;
-                if !self.is_in_scope(info.node.kind, counters) {
-                    return None;
-                }
-                let (info, totals, incident) = (Arc::clone(info), totals.clone(), incident.clone());
-                let stated = self.cap.into_iter().flat_map(|cap| cap.limits(name));
-                let limits = stated
-                    .chain(totals.reached_limits.iter().flatten().cloned())
-                    .collect();
-                let health = sample
-                    .health
-                    .as_ref()
-                    .and_then(|facts| facts.get(name))
-                    .cloned();
-                Some(DeviceSnapshot {
-                    info,
-                    counters: *counters,
-                    totals,
-                    limits,
-                    health,
-                    incident,
-                    over_peers,
-                })
+        let mut devices = Vec::new();
+        for device in intervals.selected_devices() {
+            let name = device.name.as_str();
+            let Some(record) = self.devices.get(name) else {
+                continue;
+            };
+            if !self.is_in_scope(record.info.node.kind, &device.counters) {
+                continue;
+            }
+            let mut limits = Vec::new();
+            if let Some(cap) = self.cap {
+                limits.extend(cap.limits(name));
+            }
+            limits.extend(record.totals.reached_limits.iter().flatten().cloned());
+            let health = sample.health.as_ref().and_then(|facts| facts.get(name));
+            devices.push(DeviceSnapshot {
+                info: Arc::clone(&record.info),
+                counters: device.counters,
+                totals: record.totals.clone(),
+                limits,
+                health: health.cloned(),
+                incident: record.incident.clone(),
+                over_peers: intervals.beside_peers(name),
             });
+        }
         MetricsSnapshot {
             at: sample.at.wall,
             intervals: self.intervals,
             missed_samples: self.missed_samples,
             skipped_scans: self.skipped_scans,
             host: sample.host,
-            devices: devices.collect(),
+            devices,
             cgroups: self.cgroups.iter().cloned().collect(),
         }
     }
@@ -200,7 +194,49 @@ impl RunningTotals {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use super::*;
+    use crate::clock::RealClock;
+    use crate::intervals::{Detail, DeviceSelection, NextInterval};
+    use crate::known_baselines::BaselineStore;
+    use crate::source::Input;
+
+    #[test]
+    fn devices_that_come_and_go_leave_nothing_behind() {
+        let mut text = String::new();
+        for second in 0..100 {
+            writeln!(text, "TS {} 2026-11-20 18:22:11", 1_795_198_931 + second).unwrap();
+            // Each is there for two samples.
+            for loop_device in [second, second + 1] {
+                let reads = 100 * (second + 1);
+                writeln!(
+                    text,
+                    "7 {loop_device} loop{loop_device} {reads} 0 {reads} {reads} 0 0 0 0 0 {reads} {reads}"
+                )
+                .unwrap();
+            }
+        }
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        let input = Input {
+            from: Some(file.path().to_owned()),
+            ..Input::default()
+        };
+        let (selection, baselines) = (DeviceSelection::default(), BaselineStore::default());
+        let clock = RealClock::new(None);
+        let mut intervals =
+            Intervals::open(&input, &selection, Detail::Report, &baselines, &clock).unwrap();
+        assert!(intervals.start(&mut |_| {}).unwrap());
+        let mut totals = RunningTotals::new(DeviceScope::default(), None);
+        let mut seen = 0;
+        while let NextInterval::Rows(rows) = intervals.next(&mut |_| {}).unwrap() {
+            totals.observe(&rows);
+            seen += totals.snapshot(&intervals).devices.len();
+        }
+        assert!(seen >= 99, "{seen}");
+        assert_eq!(totals.devices.len(), 2);
+    }
 
     #[test]
     fn partitions_and_devices_that_were_never_used_have_no_metrics_by_default() {

@@ -108,12 +108,7 @@ impl Learner {
                     let clock = RealClock::new(None);
                     let intervals =
                         Intervals::receive(&input, &selection, baselines, received, &clock);
-                    intervals.and_then(|mut intervals| {
-                        learn_baselines(&mut intervals, &mut |learned| {
-                            file.update(learned)
-                                .unwrap_or_else(|error| report(problem, &error));
-                        })
-                    })
+                    intervals.and_then(|intervals| learn_baselines(intervals, &mut file, problem))
                 }
                 // If the receiver is gone, sampling has begun.
                 Err(error) => opened.send(error).map_err(|unsent| unsent.0),
@@ -153,36 +148,42 @@ fn report(problem: &Mutex<Option<String>>, error: &anyhow::Error) {
     *problem.lock().unwrap_or_else(PoisonError::into_inner) = Some(format!("{error:#}"));
 }
 
-/// Learns the baselines of devices from their quiet intervals. `on_learned` is called every ten minutes, and at the end.
+/// Learns the baselines of devices from their quiet intervals, and saves them every ten minutes and at the end.
 ///
 /// # Errors
 /// When the source cannot be read.
 fn learn_baselines(
-    intervals: &mut Intervals<'_>,
-    on_learned: &mut dyn FnMut(&SavedBaselines),
+    mut intervals: Intervals<'_>,
+    file: &mut BaselineFile,
+    problem: &Mutex<Option<String>>,
 ) -> Result<()> {
     if !intervals.start(&mut |_| {})? {
         return Ok(());
     }
     let (mut since_update_s, mut since_start_s) = (0.0, 0.0);
     loop {
-        match intervals.next(&mut |_| {})? {
+        let is_over = match intervals.next(&mut |_| {})? {
             NextInterval::Rows(rows) => {
                 since_update_s += rows.header.elapsed_s;
                 since_start_s += rows.header.elapsed_s;
+                false
             }
-            NextInterval::Break => {}
-            NextInterval::End | NextInterval::Signal(_) => break,
+            NextInterval::Break => false,
+            NextInterval::End | NextInterval::Signal(_) => true,
+        };
+        if !is_over && since_update_s < UPDATE_INTERVAL_S {
+            continue;
         }
-        if since_update_s >= UPDATE_INTERVAL_S {
-            since_update_s = 0.0;
-            on_learned(&intervals.learned_baselines());
-            if since_start_s >= FORGET_AFTER_S {
-                since_start_s = 0.0;
-                intervals.forget_devices();
-            }
+        since_update_s = 0.0;
+        if let Err(error) = file.update(&intervals.learned_baselines()) {
+            report(problem, &error);
+        }
+        if is_over {
+            return Ok(());
+        }
+        if since_start_s >= FORGET_AFTER_S {
+            since_start_s = 0.0;
+            intervals.forget_devices();
         }
     }
-    on_learned(&intervals.learned_baselines());
-    Ok(())
 }

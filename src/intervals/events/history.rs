@@ -78,7 +78,7 @@ impl DeviceEvents {
         if self.has_other_cause(cause.as_ref(), seconds) {
             ended = self.end();
         }
-        let late_s = if self.is_calm() {
+        let late_s = if self.current.is_none() {
             assessment.late_s
         } else {
             0.0
@@ -214,11 +214,6 @@ impl DeviceEvents {
         let ended = self.end();
         self.floor_s = run_s;
         ended
-    }
-
-    /// Returns whether nothing goes on.
-    pub(super) fn is_calm(&self) -> bool {
-        self.current.is_none()
     }
 
     /// The event that goes on, with its present state; `None` without one.

@@ -1,7 +1,7 @@
 //! Incidents: the trouble that devices stacked on each other share.
 
 use std::cmp::Ordering;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::event::Event;
@@ -204,12 +204,19 @@ impl IncidentTracker {
 
     /// Returns the incidents with their events, in the order in which they began. Seconds count from `range_begin_s` on.
     pub(super) fn summaries(&self, events: &[Event], range_begin_s: f64) -> Vec<IncidentSummary> {
-        let mut summaries: Vec<IncidentSummary> = self
-            .finished
-            .iter()
-            .chain(&self.open)
-            .filter_map(|one| one.summary(events, range_begin_s))
-            .collect();
+        let mut events_of: HashMap<u64, Vec<&Event>> = HashMap::new();
+        for event in events {
+            if let Some(id) = event.incident {
+                events_of.entry(id).or_default().push(event);
+            }
+        }
+        let mut summaries = Vec::new();
+        for one in self.finished.iter().chain(&self.open) {
+            // One before the range that is shown has none.
+            if let Some(own) = events_of.get(&one.incident.id) {
+                summaries.extend(one.summary(own, range_begin_s));
+            }
+        }
         summaries.sort_by(|a, b| {
             a.incident
                 .begin
@@ -358,13 +365,8 @@ impl Tracked {
         self.devices.iter().any(|one| one.device == names.device)
     }
 
-    /// Returns the incident with its events; `None` without any, as for one before the range that is shown.
-    fn summary(&self, events: &[Event], range_begin_s: f64) -> Option<IncidentSummary> {
-        let id = self.incident.id;
-        let own: Vec<&Event> = events
-            .iter()
-            .filter(|event| event.incident == Some(id))
-            .collect();
+    /// Returns the incident with its own events; `None` without any.
+    fn summary(&self, own: &[&Event], range_begin_s: f64) -> Option<IncidentSummary> {
         let latest = own
             .iter()
             .max_by(|a, b| a.end.run_s.total_cmp(&b.end.run_s))?;

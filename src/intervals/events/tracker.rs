@@ -316,26 +316,26 @@ impl EventTracker {
 
     /// Drops all but this number of events, and the incidents of which none is left.
     fn drop_events(&mut self, kept: usize) {
-        if self.is_live {
-            self.finished.reverse();
+        let dropped: Vec<Event> = if self.is_live {
+            let surplus = self.finished.len() - kept;
+            self.finished.drain(..surplus).collect()
         } else {
             self.finished.sort_by(|a, b| {
                 (b.verdict.cmp(&a.verdict)).then(b.duration_s().total_cmp(&a.duration_s()))
             });
-        }
-        let dropped = self.finished.split_off(kept);
-        if self.is_live {
-            self.finished.reverse();
-        }
+            self.finished.split_off(kept)
+        };
+        let incident_of = |event: &Event| event.incident;
+        let mut gone: HashSet<u64> = dropped.iter().filter_map(incident_of).collect();
         let unfinished = self.devices.values().filter_map(DeviceEvents::incident);
-        let told: HashSet<u64> = (self.finished.iter())
-            .filter_map(|event| event.incident)
+        for id in self
+            .finished
+            .iter()
+            .filter_map(incident_of)
             .chain(unfinished)
-            .collect();
-        let gone: HashSet<u64> = (dropped.iter())
-            .filter_map(|event| event.incident)
-            .filter(|id| !told.contains(id))
-            .collect();
+        {
+            gone.remove(&id);
+        }
         self.dropped += dropped.len() as u64;
         self.dropped_incidents += gone.len() as u64;
         self.incidents.forget(&gone);

@@ -330,6 +330,9 @@ fn incidents_and_the_worst_interval_are_found() {
     press(&mut app, "]");
     assert!(text(&mut app).contains("no later incident"));
     assert_eq!(seen.len(), 1);
+    app.dropped_incidents = 7;
+    press(&mut app, "0[");
+    assert!(text(&mut app).contains("no earlier incident kept; 7 were too many"));
     press(&mut app, "0w");
     let worst = app.incidents.iter().map(|one| one.verdict).max();
     let row = app
