@@ -1,6 +1,8 @@
 //! The result of an analysis: as text for people, as JSON, and as a fio job file. Here are the sentences that its text and its
 //! page share, the order of incidents and devices, and times of day.
 
+mod compare;
+mod fio;
 mod json;
 mod text;
 
@@ -10,9 +12,11 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-pub use self::json::{fio_job, json};
+pub use self::compare::{Comparison, compare_json, compare_text};
+pub use self::fio::fio_job;
+pub use self::json::json;
+pub use self::text::text;
 pub(super) use self::text::verdict_sentence;
-pub use self::text::{Comparison, compare_json, compare_text, text};
 use crate::intervals::{Events, History, IncidentSummary, IncidentTotal, Moment, RunClock};
 use crate::judge::{
     CapacityReport, DeviceReport, DirectionReport, HostReport, IoDirection, LOW_AVAILABLE_CPU_PCT,

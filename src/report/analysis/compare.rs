@@ -1,0 +1,322 @@
+//! The comparison of two captures, as text and as JSON.
+
+use super::json::Object;
+use super::text::Text;
+use super::{AnalysisReport, Times, incidents_text};
+use crate::intervals::IncidentTotal;
+use crate::judge::{
+    BlockMeans, DeviceReport, Difference, IoDirection, Outcome, Quantity, Verdict, compare,
+};
+use crate::report::evidence::{explanation_text, plateau_rate};
+use crate::report::json_csv::time_text;
+use crate::report::layout::number_format as cells;
+use crate::report::layout::sentence_numbers::{counted, number, time};
+use crate::sanitize::sanitize;
+
+/// Two captures, or ranges of time of them: their names and analyses; and the names of devices that differ between them.
+pub struct Comparison<'a> {
+    pub before: &'a (String, AnalysisReport),
+    pub after: &'a (String, AnalysisReport),
+    /// The name of a device before and after.
+    pub pairs: &'a [(String, String)],
+}
+
+impl<'a> Comparison<'a> {
+    /// The devices that are in both captures.
+    fn in_both(&self) -> Vec<(&'a DeviceReport, &'a DeviceReport)> {
+        let mut found = Vec::new();
+        for old in &self.before.1.devices {
+            let pair = self.pairs.iter().find(|(before, _)| *before == old.device);
+            let name = match pair {
+                Some((_, after)) => after,
+                // A device that is paired is not compared with another one that has its name.
+                None if self.pairs.iter().any(|(_, after)| *after == old.device) => continue,
+                None => &old.device,
+            };
+            let mut devices = self.after.1.devices.iter();
+            found.extend(
+                devices
+                    .find(|new| new.device == *name)
+                    .map(|new| (old, new)),
+            );
+        }
+        found
+    }
+
+    /// The devices that are in both captures and were busy in one.
+    fn busy(&self) -> Vec<(&'a DeviceReport, &'a DeviceReport)> {
+        let mut pairs = self.in_both();
+        pairs.retain(|(one, other)| one.busy_intervals + other.busy_intervals > 0);
+        pairs
+    }
+
+    /// The names of the devices of each capture that the other lacks.
+    fn only_in_one(&self) -> [Vec<&'a str>; 2] {
+        let (old, new): (Vec<_>, Vec<_>) = self.in_both().into_iter().unzip();
+        [(self.before, old), (self.after, new)].map(|((_, capture), in_both)| {
+            let mut names = Vec::new();
+            for device in &capture.devices {
+                if !in_both.iter().any(|one| std::ptr::eq(*one, device)) {
+                    names.push(device.device.as_str());
+                }
+            }
+            names
+        })
+    }
+}
+
+/// Appends the comparison for people, in lines of at most `width` columns if that is 60 or more.
+pub fn compare_text(comparison: &Comparison<'_>, width: usize, out: &mut Vec<u8>) {
+    let Comparison { before, after, .. } = comparison;
+    let out = &mut Text { width, out };
+    for (title, (name, capture)) in [("Before", before), ("After", after)] {
+        let times = Times::new(&capture.history.clock, &capture.time_zone).run();
+        let seconds = cells::duration(capture.history.clock.end.run_s);
+        let span = format!("{title}: {name}, {seconds}; {times}");
+        out.push(&span, 0);
+    }
+    let pairs = comparison.busy();
+    for (old, new) in &pairs {
+        let incidents = [
+            before.1.events.incident_total(&old.device),
+            after.1.events.incident_total(&new.device),
+        ];
+        push_compared(old, new, incidents, out);
+    }
+    if pairs.is_empty() {
+        let text = "No device was active in both captures; --pair BEFORE=AFTER compares devices of different names.";
+        out.heading(text, 0);
+    }
+    let [only_before, only_after] = comparison.only_in_one();
+    for (title, file, names) in [
+        ("before", &before.0, only_before),
+        ("after", &after.0, only_after),
+    ] {
+        if !names.is_empty() {
+            let place = match before.0 == after.0 {
+                true => title.to_owned(),
+                false => format!("in {file}"),
+            };
+            out.heading(&format!("Only {place}: {}.", names.join(", ")), 0);
+        }
+    }
+}
+
+fn push_compared(
+    old: &DeviceReport,
+    new: &DeviceReport,
+    incidents: [Option<IncidentTotal>; 2],
+    out: &mut Text<'_>,
+) {
+    let verdict = |report: &DeviceReport| report.verdict.map_or("no verdict", Verdict::name);
+    let verdicts = match (verdict(old), verdict(new)) {
+        (one, other) if one == other => format!("{one} in both"),
+        (one, other) => format!("{one} -> {other}"),
+    };
+    let name = match old.device == new.device {
+        true => old.device.clone(),
+        false => format!("{} -> {}", old.device, new.device),
+    };
+    let mut heading = format!("{name}: {verdicts}");
+    if incidents != [None, None] {
+        let [before, after] = incidents.map(|total| total.map_or("none".into(), incidents_text));
+        heading += &format!("; incidents: {before} -> {after}");
+    }
+    out.heading(&heading, 0);
+    let differences = compare(old, new);
+    let of = |outcome| {
+        differences
+            .iter()
+            .filter(move |one: &&Difference| one.outcome == outcome)
+    };
+    let sections = [
+        ("Changed", Outcome::Changed),
+        (
+            "Seen in fewer than two blocks of 30 s in at least one capture: spread unknown, no conclusion",
+            Outcome::SpreadUnknown,
+        ),
+    ];
+    for (title, outcome) in sections {
+        if of(outcome).next().is_some() {
+            out.push(title, 2);
+            of(outcome).for_each(|one| out.push(&format!("{}.", sentence(one)), 4));
+        }
+    }
+    let same: Vec<String> = of(Outcome::NoDifference)
+        .map(|one| describe(one.quantity).2)
+        .collect();
+    if !same.is_empty() {
+        out.push("No difference beyond the spread between blocks", 2);
+        out.push(&format!("{}.", same.join("; ")), 4);
+    }
+    let has_like = differences
+        .iter()
+        .any(|one| matches!(one.quantity, Quantity::LatencyAt(_)));
+    if !has_like && !old.blocks.is_empty() && !new.blocks.is_empty() {
+        let text = "Latency at similar concurrency: the captures share no intervals of similar queue and size.";
+        out.push(text, 2);
+    }
+    if !old.plateaus.is_empty() || !new.plateaus.is_empty() {
+        out.push(&format!("Limits: {} -> {}.", caps(old), caps(new)), 2);
+    }
+    if old.verdict != new.verdict {
+        for (title, report) in [("Before", old), ("After", new)] {
+            let text = explanation_text(report);
+            out.push(&format!("{title}: {text}."), 2);
+        }
+    }
+}
+
+/// The rates that stayed constant at a limit.
+fn caps(report: &DeviceReport) -> String {
+    let rates = limits_of(report);
+    if rates.is_empty() {
+        "none seen".to_owned()
+    } else {
+        rates.join(", ")
+    }
+}
+
+/// The rates that stayed constant at a limit, each in words.
+fn limits_of(report: &DeviceReport) -> Vec<String> {
+    report
+        .plateaus
+        .iter()
+        .map(|one| plateau_rate(&one.plateau))
+        .collect()
+}
+
+/// A quantity with its median and range in both captures.
+fn sentence(difference: &Difference) -> String {
+    let Difference {
+        quantity,
+        before,
+        after,
+        ..
+    } = difference;
+    let (_, _, name, value) = describe(*quantity);
+    let range = |means: &BlockMeans| match means.blocks {
+        1 => "1 block".to_owned(),
+        blocks => {
+            format!(
+                "{}: {} to {}",
+                counted(blocks as u64, "block"),
+                value(means.low),
+                value(means.high)
+            )
+        }
+    };
+    let ranges = format!("{}; {}", range(before), range(after));
+    format!(
+        "{name}: {} -> {} ({ranges})",
+        value(before.median),
+        value(after.median)
+    )
+}
+
+/// A quantity: its name in JSON, its direction, its name for people, and the text of a value.
+type Described = (&'static str, Option<IoDirection>, String, fn(f64) -> String);
+
+fn describe(quantity: Quantity) -> Described {
+    let of = |key, direction: IoDirection, noun: &str, value: fn(f64) -> String| -> Described {
+        (
+            key,
+            Some(direction),
+            format!("{} {noun}", direction.name()),
+            value,
+        )
+    };
+    match quantity {
+        Quantity::Rate(direction) => (
+            "per_s",
+            Some(direction),
+            format!("{} per second", direction.noun()),
+            number,
+        ),
+        Quantity::Throughput(direction) => of("mib_per_s", direction, "throughput", |mib| {
+            format!("{} MiB/s", number(mib))
+        }),
+        Quantity::Size(direction) => of("size_kib", direction, "size", |kib| {
+            format!("{} KiB", number(kib))
+        }),
+        Quantity::ReadShare => (
+            "read_pct",
+            None,
+            "reads among requests".to_owned(),
+            cells::percent,
+        ),
+        Quantity::Queue => ("queue", None, "queue".to_owned(), cells::queue),
+        Quantity::Latency(direction) => of("await_ms", direction, "latency at any queue", time),
+        Quantity::LatencyAt(class) => {
+            let queue = class.queue().map_or("queue below 0.7".to_owned(), |queue| {
+                format!("queue {queue}")
+            });
+            let noun = format!("latency at {queue} and {} KiB", class.size_kib());
+            of("await_ms_at_like_queue", class.direction(), &noun, time)
+        }
+    }
+}
+
+fn quantity_json(difference: &Difference) -> Object {
+    let (name, direction, ..) = describe(difference.quantity);
+    let class = match difference.quantity {
+        Quantity::LatencyAt(class) => Some(class),
+        _ => None,
+    };
+    Object::new()
+        .field("quantity", name)
+        .field("direction", direction.map(IoDirection::name))
+        .field("queue_class", class.and_then(|class| class.queue()))
+        .field("size_class_kib", class.map(|class| class.size_kib()))
+        .field("outcome", difference.outcome)
+        .field("before", difference.before)
+        .field("after", difference.after)
+}
+
+/// Appends `{"before":…,"after":…,"devices":[…],"only_before":[…],"only_after":[…]}`, with one device per line. Times
+/// are in UTC, `null` without a wall clock.
+pub fn compare_json(comparison: &Comparison<'_>, out: &mut Vec<u8>) {
+    let capture = |(name, capture): &(String, AnalysisReport)| {
+        let (begin, end) = capture.history.clock.range().unzip();
+        let object = Object::new()
+            .field("begin", begin.map(time_text))
+            .field("end", end.map(time_text));
+        Some(
+            object
+                .field("file", sanitize(name))
+                .field("seconds", capture.history.clock.end.run_s),
+        )
+    };
+    let device = |(old, new): (&DeviceReport, &DeviceReport)| {
+        let before = comparison.before.1.events.incident_total(&old.device);
+        let after = comparison.after.1.events.incident_total(&new.device);
+        Object::new()
+            .field("device", &old.device)
+            .field("verdict_before", old.verdict)
+            .field("verdict_after", new.verdict)
+            .field("incidents_before", before.map_or(0, |total| total.count))
+            .field("incidents_after", after.map_or(0, |total| total.count))
+            .field(
+                "worst_incident_verdict_before",
+                before.map(|total| total.worst),
+            )
+            .field(
+                "worst_incident_verdict_after",
+                after.map(|total| total.worst),
+            )
+            .field("explanation_before", explanation_text(old))
+            .field("explanation_after", explanation_text(new))
+            .list("quantities", compare(old, new).iter().map(quantity_json))
+            .field("limits_before", limits_of(old))
+            .field("limits_after", limits_of(new))
+            .field("device_after", &new.device)
+    };
+    let [only_before, only_after] = comparison.only_in_one();
+    let document = Object::document()
+        .object("before", capture(comparison.before))
+        .object("after", capture(comparison.after))
+        .lines("devices", comparison.busy().into_iter().map(device))
+        .field("only_before", only_before)
+        .field("only_after", only_after);
+    out.extend_from_slice(document.text().as_bytes());
+}
