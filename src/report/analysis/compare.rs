@@ -1,6 +1,8 @@
 //! The comparison of two captures, as text and as JSON.
 
-use super::json::Object;
+use serde_json::value::RawValue;
+
+use super::json::{Json, fields, json_of, list_in_lines, object, push_document};
 use super::text::Text;
 use super::{AnalysisReport, Times, incidents_text};
 use crate::intervals::IncidentTotal;
@@ -257,66 +259,65 @@ fn describe(quantity: Quantity) -> Described {
     }
 }
 
-fn quantity_json(difference: &Difference) -> Object {
+fn quantity_json(difference: &Difference) -> Json {
     let (name, direction, ..) = describe(difference.quantity);
     let class = match difference.quantity {
         Quantity::LatencyAt(class) => Some(class),
         _ => None,
     };
-    Object::new()
-        .field("quantity", name)
-        .field("direction", direction.map(IoDirection::name))
-        .field("queue_class", class.and_then(|class| class.queue()))
-        .field("size_class_kib", class.map(|class| class.size_kib()))
-        .field("outcome", difference.outcome)
-        .field("before", difference.before)
-        .field("after", difference.after)
+    object! {
+        "quantity": name,
+        "direction": direction.map(IoDirection::name),
+        "queue_class": class.and_then(|class| class.queue()),
+        "size_class_kib": class.map(|class| class.size_kib()),
+        "outcome": difference.outcome,
+        "before": difference.before,
+        "after": difference.after,
+    }
 }
 
 /// Appends `{"before":…,"after":…,"devices":[…],"only_before":[…],"only_after":[…]}`, with one device per line. Times
 /// are in UTC, `null` without a wall clock.
 pub fn compare_json(comparison: &Comparison<'_>, out: &mut Vec<u8>) {
-    let capture = |(name, capture): &(String, AnalysisReport)| {
-        let (begin, end) = capture.history.clock.range().unzip();
-        let object = Object::new()
-            .field("begin", begin.map(time_text))
-            .field("end", end.map(time_text));
-        Some(
-            object
-                .field("file", sanitize(name))
-                .field("seconds", capture.history.clock.end.run_s),
-        )
-    };
-    let device = |(old, new): (&DeviceReport, &DeviceReport)| {
-        let before = comparison.before.1.events.incident_total(&old.device);
-        let after = comparison.after.1.events.incident_total(&new.device);
-        Object::new()
-            .field("device", &old.device)
-            .field("verdict_before", old.verdict)
-            .field("verdict_after", new.verdict)
-            .field("incidents_before", before.map_or(0, |total| total.count))
-            .field("incidents_after", after.map_or(0, |total| total.count))
-            .field(
-                "worst_incident_verdict_before",
-                before.map(|total| total.worst),
-            )
-            .field(
-                "worst_incident_verdict_after",
-                after.map(|total| total.worst),
-            )
-            .field("explanation_before", explanation_text(old))
-            .field("explanation_after", explanation_text(new))
-            .list("quantities", compare(old, new).iter().map(quantity_json))
-            .field("limits_before", limits_of(old))
-            .field("limits_after", limits_of(new))
-            .field("device_after", &new.device)
-    };
+    let (before, after) = (comparison.before, comparison.after);
+    let devices = comparison.busy().into_iter().map(|(old, new)| {
+        let incidents_before = before.1.events.incident_total(&old.device);
+        let incidents_after = after.1.events.incident_total(&new.device);
+        let quantities: Vec<Json> = compare(old, new).iter().map(quantity_json).collect();
+        object! {
+            "device": old.device,
+            "verdict_before": old.verdict,
+            "verdict_after": new.verdict,
+            "incidents_before": incidents_before.map_or(0, |total| total.count),
+            "incidents_after": incidents_after.map_or(0, |total| total.count),
+            "worst_incident_verdict_before": incidents_before.map(|total| total.worst),
+            "worst_incident_verdict_after": incidents_after.map(|total| total.worst),
+            "explanation_before": explanation_text(old),
+            "explanation_after": explanation_text(new),
+            "quantities": quantities,
+            "limits_before": limits_of(old),
+            "limits_after": limits_of(new),
+            "device_after": new.device,
+        }
+    });
     let [only_before, only_after] = comparison.only_in_one();
-    let document = Object::document()
-        .object("before", capture(comparison.before))
-        .object("after", capture(comparison.after))
-        .lines("devices", comparison.busy().into_iter().map(device))
-        .field("only_before", only_before)
-        .field("only_after", only_after);
-    out.extend_from_slice(document.text().as_bytes());
+    let fields = fields! {
+        "before": capture_json(before),
+        "after": capture_json(after),
+        "devices": list_in_lines(devices),
+        "only_before": only_before,
+        "only_after": only_after,
+    };
+    push_document(fields, out);
+}
+
+fn capture_json((name, capture): &(String, AnalysisReport)) -> Json {
+    let clock = &capture.history.clock;
+    let (begin, end) = clock.range().unzip();
+    object! {
+        "begin": begin.map(time_text),
+        "end": end.map(time_text),
+        "file": sanitize(name),
+        "seconds": clock.end.run_s,
+    }
 }
