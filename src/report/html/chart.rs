@@ -48,9 +48,10 @@ impl<'a> Panel<'a> {
         last: &str,
         shades: impl Iterator<Item = String>,
     ) {
-        let swatch =
-            |path| format!("<svg viewBox=\"0 0 8 8\" class=\"swatch\"><path {path}/></svg>");
-        let swatches: String = shades.map(swatch).collect();
+        let mut swatches = String::new();
+        for path in shades {
+            swatches += &format!("<svg viewBox=\"0 0 8 8\" class=\"swatch\"><path {path}/></svg>");
+        }
         self.legend += &format!("<span class=\"key\">{first} {swatches} {last}</span>");
     }
 
@@ -88,20 +89,13 @@ impl<'a> Panel<'a> {
             drawing,
             labels,
         } = self;
-        let ([key, on_axis], ticks) =
-            (unit.names(), scale.ticks(MAX_TICK_INTERVALS, MAX_LOG_TICKS));
-        let on_the_left = |tick: &f64| {
-            format!(
-                "<i style=\"top:{:.0}%\">{}</i>",
-                (1.0 - scale.position(*tick)) * 100.0,
-                unit.label(*tick)
-            )
-        };
-        let on_the_left: String = ticks.iter().map(on_the_left).collect();
-        let lines: String = ticks
-            .iter()
-            .map(|tick| format!("M0 {}h{WIDTH}", scale.y(*tick)))
-            .collect();
+        let [key, on_axis] = unit.names();
+        let (mut on_the_left, mut lines) = (String::new(), String::new());
+        for tick in scale.ticks(MAX_TICK_INTERVALS, MAX_LOG_TICKS) {
+            let (top, label) = ((1.0 - scale.position(tick)) * 100.0, unit.label(tick));
+            on_the_left += &format!("<i style=\"top:{top:.0}%\">{label}</i>");
+            lines += &format!("M0 {}h{WIDTH}", scale.y(tick));
+        }
         *out += &format!(
             "<figure class=\"panel\" data-u=\"{key}\"><figcaption><b>{title}</b> <span class=\"unit\">{on_axis}</span>\
              <span class=\"q\">{question}</span><span class=\"legend\">{legend}</span></figcaption><div class=\"chart\">\
@@ -114,7 +108,8 @@ impl<'a> Panel<'a> {
 
 /// The labels of the axis of time.
 pub(super) fn time_labels(axis: &TimeAxis) -> String {
-    let label = |(position, label): (f64, String)| {
+    let mut labels = String::new();
+    for (position, label) in axis.ticks() {
         let left = position * 100.0;
         // A label centered at its tick would extend beyond the page. The script does the same.
         let class = match left {
@@ -122,12 +117,9 @@ pub(super) fn time_labels(axis: &TimeAxis) -> String {
             95.0.. => " class=\"last\"",
             _ => "",
         };
-        format!("<i{class} style=\"left:{left:.1}%\">{}</i>", escape(&label))
-    };
-    format!(
-        "<div class=\"xs\">{}</div>",
-        axis.ticks().into_iter().map(label).collect::<String>()
-    )
+        labels += &format!("<i{class} style=\"left:{left:.1}%\">{}</i>", escape(&label));
+    }
+    format!("<div class=\"xs\">{labels}</div>")
 }
 
 /// A chart over time: its title, the question that it answers, and the unit of its values.
@@ -154,42 +146,36 @@ pub(super) fn push_chart<Quantity>(
     time: &TimeAxis,
     out: &mut String,
 ) {
-    fn maxima(values: &[Extent]) -> impl Iterator<Item = f64> {
-        values.iter().filter_map(Extent::max)
-    }
     let (.., unit) = *chart;
-    let all = lines
-        .iter()
-        .map(|(label, quantity, class)| (*label, *class, values_of(quantity)));
-    let shown: Vec<(&str, &str, Named)> = all
-        .filter(|(.., (_, values))| maxima(values).any(|max| max > 0.0))
-        .collect();
+    let factor = unit.factor();
+    let (mut min, mut max, mut usual) = (f64::INFINITY, 0.0_f64, 0.0_f64);
+    let mut shown = Vec::new();
+    for (label, quantity, class) in *lines {
+        let (key, values) = values_of(quantity);
+        let mut maxima: Vec<f64> = values.iter().filter_map(Extent::max).collect();
+        maxima.retain(|value| *value > 0.0);
+        maxima.sort_by(f64::total_cmp);
+        let Some(highest) = maxima.last() else {
+            continue;
+        };
+        max = max.max(highest * factor);
+        usual = usual.max(usual_max(&maxima) * factor);
+        for value in values.iter().filter_map(Extent::min) {
+            if value > 0.0 {
+                min = min.min(value * factor);
+            }
+        }
+        shown.push((label, class, (key, values)));
+    }
     if shown.is_empty() {
         return;
     }
-    let factor = unit.factor();
-    let max = shown
-        .iter()
-        .flat_map(|(.., (_, values))| maxima(values))
-        .fold(0.0, f64::max)
-        * factor;
-    let minima = shown
-        .iter()
-        .flat_map(|(.., (_, values))| values.iter().filter_map(Extent::min));
-    let minima = minima.filter(|min| *min > 0.0).map(|min| min * factor);
-    let min = minima
-        .chain(references.iter().map(|(value, _)| *value))
-        .fold(f64::INFINITY, f64::min);
-    let highest = references
-        .iter()
-        .map(|(value, _)| *value)
-        .fold(0.0, f64::max);
+    let mut highest = 0.0_f64;
+    for (value, _) in references {
+        min = min.min(*value);
+        highest = highest.max(*value);
+    }
     // On a linear axis, one short burst must not hide how all other values change.
-    let usual = shown
-        .iter()
-        .map(|(.., (_, values))| usual_max(maxima(values)))
-        .fold(0.0, f64::max)
-        * factor;
     let is_rate = matches!(unit, Unit::PerSecond | Unit::Bandwidth);
     let is_cut = is_rate
         && usual > 0.0
@@ -205,19 +191,20 @@ pub(super) fn push_chart<Quantity>(
     if is_cut {
         let mut path = Path::default();
         for (index, span) in time.points.iter().enumerate() {
-            let of_point = shown
-                .iter()
-                .filter_map(|(.., (_, values))| values.get(index)?.max());
-            if of_point.fold(0.0, f64::max) * factor > panel.scale.max {
+            let is_above = |values: &[Extent]| {
+                let value = values.get(index).and_then(Extent::max);
+                value.is_some_and(|value| value * factor > panel.scale.max)
+            };
+            if shown.iter().any(|(.., (_, values))| is_above(values)) {
                 let (x, end) = time.ends(span);
                 path.step(x, end, 0);
             }
         }
         panel.draw("cut", path.text());
     }
-    references
-        .iter()
-        .for_each(|(value, label)| panel.draw_reference(*value, label));
+    for (value, label) in references {
+        panel.draw_reference(*value, label);
+    }
     if is_cut {
         let label = unit.label(max);
         panel.labels +=
@@ -232,12 +219,10 @@ const CUT_ROOM: f64 = 1.2;
 /// The fraction of the points that are not bursts.
 const USUAL_FRACTION: f64 = 0.95;
 
-/// Returns the value that nearly all of these maxima that are above zero do not exceed.
-fn usual_max(maxima: impl Iterator<Item = f64>) -> f64 {
-    let mut maxima: Vec<f64> = maxima.filter(|max| *max > 0.0).collect();
-    maxima.sort_by(f64::total_cmp);
+/// Returns the value that nearly all of these sorted maxima do not exceed.
+fn usual_max(maxima: &[f64]) -> f64 {
     let at = (maxima.len() as f64 * USUAL_FRACTION).ceil() as usize;
-    maxima.get(at.saturating_sub(1)).copied().unwrap_or(0.0)
+    maxima[at - 1]
 }
 
 /// Draws the mean, and the band from minimum to maximum if points have several values.
@@ -293,12 +278,8 @@ pub(super) fn push_areas(
     time: &TimeAxis,
     out: &mut String,
 ) {
-    if !areas.iter().any(|area| {
-        area.values
-            .iter()
-            .filter_map(Extent::max)
-            .any(|value| value > 0.0)
-    }) {
+    let has_value = |area: &Area| area.values.iter().any(|one| one.max() > Some(0.0));
+    if !areas.iter().any(has_value) {
         return;
     }
     let mut panel = Panel::new((title, question, Unit::Percent), Scale::percent(100.0));
@@ -309,10 +290,8 @@ pub(super) fn push_areas(
             let Some(value) = value.mean().filter(|value| *value > 0.0) else {
                 continue;
             };
-            let (bottom, top) = (
-                panel.scale.y(below[index]),
-                panel.scale.y(below[index] + value),
-            );
+            let bottom = panel.scale.y(below[index]);
+            let top = panel.scale.y(below[index] + value);
             below[index] += value;
             let (x, end) = time.ends(span);
             if bottom > top {
@@ -545,14 +524,14 @@ impl TimeAxis {
 
     /// The width of bars: the median length of these spans, in units of the drawing.
     pub(super) fn bar_width<'s>(&self, spans: impl Iterator<Item = &'s TimeSpan>) -> i32 {
-        let width = |(x, end): (i32, i32)| end - x;
-        let mut widths: Vec<i32> = spans.map(|span| width(self.ends(span))).collect();
-        let middle = widths.len() / 2;
-        if widths.is_empty() {
-            1
-        } else {
-            (*widths.select_nth_unstable(middle).1).max(1)
+        let mut widths = Vec::new();
+        for span in spans {
+            let (x, end) = self.ends(span);
+            widths.push(end - x);
         }
+        widths.sort_unstable();
+        let median = widths.get(widths.len() / 2).copied();
+        median.unwrap_or(1).max(1)
     }
 
     /// Returns a time with seconds, `16:04:47`, or the time since the first sample, `+1:02:03`.

@@ -45,19 +45,17 @@ pub(super) fn place_incidents<'a>(
     analysis: &'a AnalysisReport,
     history: &History,
 ) -> Vec<PlacedIncident<'a>> {
-    let placed = |summary: &'a IncidentSummary| {
+    let mut placed = Vec::new();
+    for summary in incidents_worst_first(analysis) {
         let begin_s = history.clock.axis_s(summary.incident.begin.run_s);
         let end_s = history.clock.axis_end_s(summary.end.run_s).max(begin_s);
-        PlacedIncident {
+        placed.push(PlacedIncident {
             summary,
             begin_s,
             end_s,
-        }
-    };
-    incidents_worst_first(analysis)
-        .into_iter()
-        .map(placed)
-        .collect()
+        });
+    }
+    placed
 }
 
 /// The most other incidents that are named.
@@ -192,22 +190,21 @@ pub(super) fn push_table(
 
 /// Returns the shades of a device's incidents, which its charts refer to by `id`.
 pub(super) fn shades(incidents: &[&PlacedIncident<'_>], id: &str, time: &TimeAxis) -> String {
-    let shade = |placed: &&PlacedIncident<'_>| {
+    let mut shades = String::new();
+    for placed in incidents {
         let (x, end) = (time.x(placed.begin_s), time.x(placed.end_s));
         let width = (end - x).max(1);
         let verdict = placed.summary.verdict.name();
         let has_begin =
             placed.summary.incident.begin_is_known && placed.begin_s >= time.span().start_s;
-        let begin = if has_begin {
-            format!("M{x} 0v{HEIGHT}")
-        } else {
-            String::new()
+        let begin = match has_begin {
+            true => format!("M{x} 0v{HEIGHT}"),
+            false => String::new(),
         };
-        format!(
+        shades += &format!(
             "<rect class=\"shade {verdict}\" x=\"{x}\" y=\"0\" width=\"{width}\" height=\"{HEIGHT}\"/><path class=\"edge {verdict}\" d=\"{begin}M{end} 0v{HEIGHT}\"/>"
-        )
-    };
-    let shades: String = incidents.iter().map(shade).collect();
+        );
+    }
     format!("<svg class=\"defs\" aria-hidden=\"true\"><g id=\"{id}\">{shades}</g></svg>")
 }
 
