@@ -365,11 +365,8 @@ fn processes<'a>(interval: &'a WhoInterval<'_>) -> Vec<Row<'a>> {
 }
 
 /// Returns the fields with their meanings, for the manual.
-pub(in crate::report) fn fields() -> Vec<(&'static str, &'static str)> {
-    COLUMNS
-        .iter()
-        .map(|(name, meaning, ..)| (*name, *meaning))
-        .collect()
+pub(in crate::report) fn fields() -> impl Iterator<Item = (&'static str, &'static str)> {
+    COLUMNS.iter().map(|(name, meaning, ..)| (*name, *meaning))
 }
 
 /// Appends the names of the fields of a kind of lines.

@@ -285,11 +285,8 @@ const COLUMNS: &[Column] = &[
 ];
 
 /// Returns the fields with their meanings, for the manual.
-pub(in crate::report) fn fields() -> Vec<(&'static str, &'static str)> {
-    COLUMNS
-        .iter()
-        .map(|column| (column.name, column.meaning))
-        .collect()
+pub(in crate::report) fn fields() -> impl Iterator<Item = (&'static str, &'static str)> {
+    COLUMNS.iter().map(|column| (column.name, column.meaning))
 }
 
 /// JSON Lines, an object for each device of an interval on a line of its own; or CSV (RFC 4180, but lines end with only

@@ -60,11 +60,8 @@ pub fn node_exporter_rules() -> String {
 }
 
 /// Returns the families of metrics with their meanings, for the manual.
-pub(in crate::report) fn metrics() -> Vec<(&'static str, &'static str)> {
-    FAMILIES
-        .iter()
-        .map(|family| (family.name, family.help))
-        .collect()
+pub(in crate::report) fn metrics() -> impl Iterator<Item = (&'static str, &'static str)> {
+    FAMILIES.iter().map(|family| (family.name, family.help))
 }
 
 /// Returns the metrics for a scrape; `interval` is the time between samples.
