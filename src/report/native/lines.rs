@@ -58,49 +58,39 @@ pub(crate) fn header_line(
     width: usize,
 ) -> Vec<Cell> {
     let host = &header.host;
-    let plain = |text: String| (text, Emphasis::Plain);
+    let mut segments: Vec<(u8, usize, Cell)> = Vec::new();
+    let mut push = |rank, width: usize, text: String, emphasis| {
+        segments.push((rank, width.max(text.width()), (text, emphasis)));
+    };
     let time = header
         .end
         .map_or_else(|| "--:--:--".to_owned(), |end| time_of_day(end, time_zone));
     let decimals = if header.elapsed_s < COARSE_S { 3 } else { 1 };
-    let pressure = host
-        .pressure_some_pct
-        .zip(host.pressure_full_pct)
-        .map(|(some, full)| {
-            let text = format!("io {} some {} full", percent(some), percent(full));
-            (text, Emphasis::of_pressure(some, full))
-        });
-    let memory = high_memory_pressure_pct(host)
-        .map(|some| (format!("mem {} some", percent(some)), Emphasis::Warning));
-    let steal = host
-        .cpu
-        .as_ref()
-        .map(|cpu| cpu.steal)
-        .filter(|steal| *steal >= MIN_STEAL_PCT);
-    let missed = (header.missed_samples > 0).then(|| format!("missed: {}", header.missed_samples));
-    // From left to right, with ranks and widths: those that are not always there come last, so that the others keep
-    // their places.
-    let segments = [
-        (
-            7,
-            TIME_WIDTH,
-            Some(plain(format!("{time}  {:.decimals$}s", header.elapsed_s))),
-        ),
-        (4, CPU_WIDTH, host.cpu.as_ref().map(cpu_text).map(plain)),
-        (6, PRESSURE_WIDTH, pressure),
-        (
-            3,
-            BLOCKED_WIDTH,
-            host.blocked
-                .map(|blocked| plain(format!("blocked {blocked}"))),
-        ),
-        (5, 0, memory),
-        (2, 0, missed.map(plain)),
-        (1, 0, steal.map(|steal| plain(format!("steal {steal:.0}%")))),
-    ];
-    let segments: Vec<(u8, usize, Cell)> = (segments.into_iter())
-        .filter_map(|(rank, width, cell)| cell.map(|cell| (rank, width.max(cell.0.width()), cell)))
-        .collect();
+    let time = format!("{time}  {:.decimals$}s", header.elapsed_s);
+    push(7, TIME_WIDTH, time, Emphasis::Plain);
+    if let Some(cpu) = &host.cpu {
+        push(4, CPU_WIDTH, cpu_text(cpu), Emphasis::Plain);
+    }
+    if let (Some(some), Some(full)) = (host.pressure_some_pct, host.pressure_full_pct) {
+        let text = format!("io {} some {} full", percent(some), percent(full));
+        push(6, PRESSURE_WIDTH, text, Emphasis::of_pressure(some, full));
+    }
+    if let Some(blocked) = host.blocked {
+        let text = format!("blocked {blocked}");
+        push(3, BLOCKED_WIDTH, text, Emphasis::Plain);
+    }
+    if let Some(some) = high_memory_pressure_pct(host) {
+        let text = format!("mem {} some", percent(some));
+        push(5, 0, text, Emphasis::Warning);
+    }
+    if header.missed_samples > 0 {
+        let text = format!("missed: {}", header.missed_samples);
+        push(2, 0, text, Emphasis::Plain);
+    }
+    if let Some(cpu) = host.cpu.as_ref().filter(|cpu| cpu.steal >= MIN_STEAL_PCT) {
+        let text = format!("steal {:.0}%", cpu.steal);
+        push(1, 0, text, Emphasis::Plain);
+    }
     let widths: Vec<usize> = segments
         .iter()
         .map(|(_, width, _)| GAP.len() + width)
@@ -111,13 +101,13 @@ pub(crate) fn header_line(
         // The time is always there.
         kept.push(0);
     }
-    let last = kept.last().copied();
-    let padded = |at: usize| {
-        let (_, width, (text, emphasis)) = segments.get(at)?;
-        let width = if last == Some(at) { 0 } else { *width };
-        Some((format!("{text:width$}"), *emphasis))
-    };
-    kept.into_iter().filter_map(padded).collect()
+    let mut line = Vec::new();
+    for at in &kept {
+        let (_, width, (text, emphasis)) = &segments[*at];
+        let width = if kept.ends_with(&[*at]) { 0 } else { *width };
+        line.push((format!("{text:width$}"), *emphasis));
+    }
+    line
 }
 
 fn cpu_text(cpu: &CpuPercentages) -> String {
