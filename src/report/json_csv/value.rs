@@ -8,7 +8,7 @@ use std::io::Write;
 use jiff::Timestamp;
 use memchr::{memchr, memchr2};
 
-use crate::report::layout::fixed_decimal::{push_millionths, push_whole};
+use crate::fixed_decimal::{push_millionths, push_whole};
 use crate::sanitize::{push_json_string, push_quoted, sanitize};
 use Field::{Flag, Json, Name, Number, Sentences, Text, Time, Whole, Word, Words};
 
