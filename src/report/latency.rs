@@ -144,7 +144,7 @@ fn meanings() -> Vec<(String, &'static str)> {
 }
 
 /// Returns the fields with their meanings, for the manual.
-pub(in crate::report) fn fields() -> Vec<(String, String)> {
+pub(super) fn fields() -> Vec<(String, String)> {
     let meaning = "in JSON, with --buckets: the smallest latency, the largest and the number of requests of each bucket";
     let buckets = RequestKind::ALL.map(|kind| (buckets_name(kind), meaning));
     let all = meanings().into_iter().chain(buckets);

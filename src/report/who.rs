@@ -365,7 +365,7 @@ fn processes<'a>(interval: &'a WhoInterval<'_>) -> Vec<Row<'a>> {
 }
 
 /// Returns the fields with their meanings, for the manual.
-pub(in crate::report) fn fields() -> impl Iterator<Item = (&'static str, &'static str)> {
+pub(super) fn fields() -> impl Iterator<Item = (&'static str, &'static str)> {
     COLUMNS.iter().map(|(name, meaning, ..)| (*name, *meaning))
 }
 

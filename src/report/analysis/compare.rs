@@ -110,10 +110,10 @@ fn push_compared(
     incidents: [Option<IncidentTotal>; 2],
     out: &mut Text<'_>,
 ) {
-    let verdict = |report: &DeviceReport| report.verdict.map_or("no verdict", Verdict::name);
-    let verdicts = match (verdict(old), verdict(new)) {
-        (one, other) if one == other => format!("{one} in both"),
-        (one, other) => format!("{one} -> {other}"),
+    let [one, other] = [old, new].map(|report| report.verdict.map_or("no verdict", Verdict::name));
+    let verdicts = match one == other {
+        true => format!("{one} in both"),
+        false => format!("{one} -> {other}"),
     };
     let name = match old.device == new.device {
         true => old.device.clone(),
@@ -126,30 +126,27 @@ fn push_compared(
     }
     out.heading(&heading, 0);
     let differences = compare(old, new);
-    let of = |outcome| {
-        differences
-            .iter()
-            .filter(move |one: &&Difference| one.outcome == outcome)
-    };
-    let sections = [
-        ("Changed", Outcome::Changed),
-        (
-            "Seen in fewer than two blocks of 30 s in at least one capture: spread unknown, no conclusion",
-            Outcome::SpreadUnknown,
-        ),
-    ];
-    for (title, outcome) in sections {
-        if of(outcome).next().is_some() {
-            out.push(title, 2);
-            of(outcome).for_each(|one| out.push(&format!("{}.", sentence(one)), 4));
+    let (mut changed, mut unknown, mut same) = (Vec::new(), Vec::new(), Vec::new());
+    for one in &differences {
+        match one.outcome {
+            Outcome::Changed => changed.push(format!("{}.", sentence(one))),
+            Outcome::SpreadUnknown => unknown.push(format!("{}.", sentence(one))),
+            Outcome::NoDifference => same.push(describe(one.quantity).name),
         }
     }
-    let same: Vec<String> = of(Outcome::NoDifference)
-        .map(|one| describe(one.quantity).2)
-        .collect();
+    out.list("Changed", 2, &changed);
+    out.list(
+        "Seen in fewer than two blocks of 30 s in at least one capture: spread unknown, no conclusion",
+        2,
+        &unknown,
+    );
     if !same.is_empty() {
-        out.push("No difference beyond the spread between blocks", 2);
-        out.push(&format!("{}.", same.join("; ")), 4);
+        let sentence = format!("{}.", same.join("; "));
+        out.list(
+            "No difference beyond the spread between blocks",
+            2,
+            &[sentence],
+        );
     }
     let has_like = differences
         .iter()
@@ -171,88 +168,87 @@ fn push_compared(
 
 /// The rates that stayed constant at a limit.
 fn caps(report: &DeviceReport) -> String {
-    let rates = limits_of(report);
-    if rates.is_empty() {
-        "none seen".to_owned()
-    } else {
-        rates.join(", ")
+    match limits_of(report) {
+        rates if rates.is_empty() => "none seen".to_owned(),
+        rates => rates.join(", "),
     }
 }
 
 /// The rates that stayed constant at a limit, each in words.
 fn limits_of(report: &DeviceReport) -> Vec<String> {
-    report
-        .plateaus
-        .iter()
-        .map(|one| plateau_rate(&one.plateau))
-        .collect()
+    let plateaus = report.plateaus.iter();
+    plateaus.map(|one| plateau_rate(&one.plateau)).collect()
 }
 
 /// A quantity with its median and range in both captures.
 fn sentence(difference: &Difference) -> String {
-    let Difference {
-        quantity,
-        before,
-        after,
-        ..
-    } = difference;
-    let (_, _, name, value) = describe(*quantity);
+    let Described { name, value, .. } = describe(difference.quantity);
     let range = |means: &BlockMeans| match means.blocks {
         1 => "1 block".to_owned(),
-        blocks => {
-            format!(
-                "{}: {} to {}",
-                counted(blocks as u64, "block"),
-                value(means.low),
-                value(means.high)
-            )
-        }
+        blocks => format!(
+            "{}: {} to {}",
+            counted(blocks as u64, "block"),
+            value(means.low),
+            value(means.high)
+        ),
     };
-    let ranges = format!("{}; {}", range(before), range(after));
+    let (before, after) = (&difference.before, &difference.after);
     format!(
-        "{name}: {} -> {} ({ranges})",
+        "{name}: {} -> {} ({}; {})",
         value(before.median),
-        value(after.median)
+        value(after.median),
+        range(before),
+        range(after)
     )
 }
 
-/// A quantity: its name in JSON, its direction, its name for people, and the text of a value.
-type Described = (&'static str, Option<IoDirection>, String, fn(f64) -> String);
+/// A quantity in words.
+struct Described {
+    /// Its name in JSON.
+    key: &'static str,
+    direction: Option<IoDirection>,
+    /// Its name for people.
+    name: String,
+    /// The text of a value.
+    value: fn(f64) -> String,
+}
 
 fn describe(quantity: Quantity) -> Described {
-    let of = |key, direction: IoDirection, noun: &str, value: fn(f64) -> String| -> Described {
-        (
-            key,
-            Some(direction),
-            format!("{} {noun}", direction.name()),
-            value,
-        )
+    let of = |key, direction: IoDirection, noun: &str, value| Described {
+        key,
+        direction: Some(direction),
+        name: format!("{} {noun}", direction.name()),
+        value,
     };
     match quantity {
-        Quantity::Rate(direction) => (
-            "per_s",
-            Some(direction),
-            format!("{} per second", direction.noun()),
-            number,
-        ),
+        Quantity::Rate(direction) => Described {
+            name: format!("{} per second", direction.noun()),
+            ..of("per_s", direction, "", number)
+        },
         Quantity::Throughput(direction) => of("mib_per_s", direction, "throughput", |mib| {
             format!("{} MiB/s", number(mib))
         }),
         Quantity::Size(direction) => of("size_kib", direction, "size", |kib| {
             format!("{} KiB", number(kib))
         }),
-        Quantity::ReadShare => (
-            "read_pct",
-            None,
-            "reads among requests".to_owned(),
-            cells::percent,
-        ),
-        Quantity::Queue => ("queue", None, "queue".to_owned(), cells::queue),
+        Quantity::ReadShare => Described {
+            key: "read_pct",
+            direction: None,
+            name: "reads among requests".to_owned(),
+            value: cells::percent,
+        },
+        Quantity::Queue => Described {
+            key: "queue",
+            direction: None,
+            name: "queue".to_owned(),
+            value: cells::queue,
+        },
         Quantity::Latency(direction) => of("await_ms", direction, "latency at any queue", time),
         Quantity::LatencyAt(class) => {
-            let queue = class.queue().map_or("queue below 0.7".to_owned(), |queue| {
-                format!("queue {queue}")
-            });
+            let queue = match class.queue() {
+                Some(queue) => format!("queue {queue}"),
+                None => "queue below 0.7".to_owned(),
+            };
             let noun = format!("latency at {queue} and {} KiB", class.size_kib());
             of("await_ms_at_like_queue", class.direction(), &noun, time)
         }
@@ -260,13 +256,13 @@ fn describe(quantity: Quantity) -> Described {
 }
 
 fn quantity_json(difference: &Difference) -> Json {
-    let (name, direction, ..) = describe(difference.quantity);
+    let Described { key, direction, .. } = describe(difference.quantity);
     let class = match difference.quantity {
         Quantity::LatencyAt(class) => Some(class),
         _ => None,
     };
     object! {
-        "quantity": name,
+        "quantity": key,
         "direction": direction.map(IoDirection::name),
         "queue_class": class.and_then(|class| class.queue()),
         "size_class_kib": class.map(|class| class.size_kib()),

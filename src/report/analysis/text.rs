@@ -138,10 +138,10 @@ fn push_workload(report: &DeviceReport, out: &mut Text<'_>) {
     }
     out.heading(&heading, 2);
     workload(report, out);
-    let patterns: Vec<String> = [("reads", &report.read), ("writes", &report.write)]
-        .into_iter()
-        .filter_map(|(noun, of)| pattern(noun, of))
-        .collect();
+    let mut patterns = Vec::new();
+    for (noun, of) in [("reads", &report.read), ("writes", &report.write)] {
+        patterns.extend(pattern(noun, of));
+    }
     if !patterns.is_empty() {
         out.push(&format!("{}.", patterns.join("; ")), INDENT);
     }
@@ -149,15 +149,15 @@ fn push_workload(report: &DeviceReport, out: &mut Text<'_>) {
 
 /// Merges and pattern of a direction; `None` if neither is known.
 fn pattern(noun: &str, of: &DirectionReport) -> Option<String> {
-    let merged = of
-        .merged_pct
-        .map(|merged| format!("{} merged", cells::percent(merged)));
-    let pattern = match of.pattern {
-        Pattern::Sequential => Some("sequential".to_owned()),
-        Pattern::Random => Some("random".to_owned()),
-        Pattern::Unknown => None,
-    };
-    let known: Vec<String> = merged.into_iter().chain(pattern).collect();
+    let mut known = Vec::new();
+    if let Some(merged) = of.merged_pct {
+        known.push(format!("{} merged", cells::percent(merged)));
+    }
+    match of.pattern {
+        Pattern::Sequential => known.push("sequential".to_owned()),
+        Pattern::Random => known.push("random".to_owned()),
+        Pattern::Unknown => {}
+    }
     (of.has_requests() && !known.is_empty()).then(|| format!("{noun}: {}", known.join(", ")))
 }
 
@@ -283,13 +283,21 @@ impl Text<'_> {
         self.push(text, indent);
     }
 
-    /// Appends sentences below a title; nothing without any.
+    /// Appends an empty line and sentences below a title; nothing without any.
     fn section(&mut self, title: &str, indent: usize, sentences: &[String]) {
         if !sentences.is_empty() {
-            self.heading(title, indent);
-            sentences
-                .iter()
-                .for_each(|sentence| self.push(sentence, INDENT));
+            self.out.push(b'\n');
+            self.list(title, indent, sentences);
+        }
+    }
+
+    /// Appends sentences below a title; nothing without any.
+    pub(super) fn list(&mut self, title: &str, indent: usize, sentences: &[String]) {
+        if !sentences.is_empty() {
+            self.push(title, indent);
+            for sentence in sentences {
+                self.push(sentence, INDENT);
+            }
         }
     }
 }
@@ -297,9 +305,8 @@ impl Text<'_> {
 /// A sentence with a capital letter at its beginning.
 fn capitalize(text: &str) -> String {
     let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| {
-        first.to_uppercase().chain(letters).collect()
-    })
+    let first = letters.next().map(char::to_uppercase);
+    first.into_iter().flatten().chain(letters).collect()
 }
 
 /// The most characters of a sparkline.
@@ -420,30 +427,19 @@ fn push_table(report: &AnalysisReport, rows: &[Row<'_>], out: &mut Text<'_>) {
     );
     let width = out.width;
     // The shape of the latency over time shows more than the columns that are dropped for it.
-    let for_columns = if width >= MIN_WIDTH_WITH_POINTS {
-        width - MIN_POINTS
-    } else {
-        width
-    };
-    table.drop_columns(&RANKS, for_columns.saturating_sub(table.gap));
+    let has_points = width >= MIN_WIDTH_WITH_POINTS;
+    let for_points = if has_points { MIN_POINTS } else { 0 };
+    table.drop_columns(&RANKS, (width - for_points).saturating_sub(table.gap));
     // Without a limit, the line is as long as sentences, or longer if the columns are.
-    let points = sentence_width(width).saturating_sub(table.width() + table.gap);
-    let points = if width == UNLIMITED_WIDTH {
-        points.max(MIN_POINTS)
-    } else {
-        points
+    let mut points = sentence_width(width).saturating_sub(table.width() + table.gap);
+    if width == UNLIMITED_WIDTH {
+        points = points.max(MIN_POINTS);
+    }
+    let (title, points) = match points {
+        0..MIN_POINTS => ("", 0),
+        MIN_POINTS..15 => ("history", points),
+        _ => ("await over time", points.min(MAX_POINTS)),
     };
-    let points = if points >= MIN_POINTS {
-        points.min(MAX_POINTS)
-    } else {
-        0
-    };
-    let fits = |title: &&str| title.len() <= points;
-    let title = ["await over time", "history"]
-        .into_iter()
-        .find(fits)
-        .unwrap_or_default();
-
     let mut latencies = Vec::with_capacity(rows.len());
     let mut range = (LATENCY_SCALE_MS.start, LATENCY_SCALE_MS.end);
     for row in rows {

@@ -1,9 +1,9 @@
 //! JSON Lines and CSV: one line per device and interval, including devices that appeared or disappeared. Field names
 //! are stable; new ones may be added at the end.
 
-pub(in crate::report) mod value;
+pub(super) mod value;
 
-pub(in crate::report) use self::value::time_text;
+pub(super) use self::value::time_text;
 use self::value::{Field, push_field, push_name, push_number};
 use crate::attribution::Limit;
 use crate::intervals::{
@@ -285,7 +285,7 @@ const COLUMNS: &[Column] = &[
 ];
 
 /// Returns the fields with their meanings, for the manual.
-pub(in crate::report) fn fields() -> impl Iterator<Item = (&'static str, &'static str)> {
+pub(super) fn fields() -> impl Iterator<Item = (&'static str, &'static str)> {
     COLUMNS.iter().map(|column| (column.name, column.meaning))
 }
 

@@ -6,7 +6,7 @@ mod columns;
 mod lines;
 mod table;
 
-pub(in crate::report) use self::columns::columns_with_meanings;
+pub(super) use self::columns::columns_with_meanings;
 use self::columns::{COLUMNS, Column, VERDICT_WIDTH, VERDICT_WIDTH_WITH_TIME};
 #[cfg(feature = "top")]
 pub(crate) use self::columns::{Cell, cell, incident_time};

@@ -60,7 +60,7 @@ pub fn node_exporter_rules() -> String {
 }
 
 /// Returns the families of metrics with their meanings, for the manual.
-pub(in crate::report) fn metrics() -> impl Iterator<Item = (&'static str, &'static str)> {
+pub(super) fn metrics() -> impl Iterator<Item = (&'static str, &'static str)> {
     FAMILIES.iter().map(|family| (family.name, family.help))
 }
 
