@@ -9,9 +9,9 @@ use crate::counters::{
 };
 use crate::intervals::{Cause, DeviceActivity, Harm, Incident, IncidentSummary, IntervalHeader};
 use crate::judge::{
-    Assessment, BaselineSource, CloudLimit, CloudVolume, DeviceReport, DirectionReport, Doubt,
-    Evidence, HealthEvidence, IoDirection, Latency, NfsWait, Plateau, RateUnit, SharedLimit,
-    SlowBesidePeers, Verdict, hidden_io_wait_pct,
+    Assessment, BaselineSource, CloudLimit, CloudVolume, DeviceReport, Doubt, Evidence,
+    HealthEvidence, IoDirection, Latency, NfsWait, Plateau, RateUnit, SharedLimit, SlowBesidePeers,
+    Verdict, hidden_io_wait_pct,
 };
 use crate::metrics::Interval;
 use crate::report::layout::sentence_numbers::{
@@ -314,23 +314,20 @@ pub(crate) fn explanation_text(report: &DeviceReport) -> String {
 /// The predicate of the explanation: `is slow 12% of the time with work; at worst, reads take ...`.
 fn verdict_text(report: &DeviceReport) -> String {
     let Some(verdict) = report.verdict else {
-        return if report.excluded.untimed > 0 {
-            "has no verdict: the kernel gives no request times".to_owned()
-        } else {
-            "has no verdict: no interval to analyze".to_owned()
+        return match report.excluded.untimed {
+            0 => "has no verdict: no interval to analyze".to_owned(),
+            _ => "has no verdict: the kernel gives no request times".to_owned(),
         };
     };
     let share = percent_of(report.times.share_of_word(verdict));
-    let worst = report
-        .worst
-        .as_ref()
-        .map(|worst| evidence_text(&worst.evidence));
-    // A limit does not get worse.
-    let is_limit = matches!(verdict, Verdict::Throttled | Verdict::Capped);
-    let join = if is_limit { ": " } else { "; at worst, " };
-    let worst = worst
-        .map(|worst| format!("{join}{worst}"))
-        .unwrap_or_default();
+    let worst = match &report.worst {
+        // A limit does not get worse.
+        Some(worst) if matches!(verdict, Verdict::Throttled | Verdict::Capped) => {
+            format!(": {}", evidence_text(&worst.evidence))
+        }
+        Some(worst) => format!("; at worst, {}", evidence_text(&worst.evidence)),
+        None => String::new(),
+    };
     match verdict {
         Verdict::AccountingOff => {
             "has I/O accounting disabled (queue/iostats=0): its counters do not change".to_owned()
@@ -387,23 +384,18 @@ pub(crate) fn knee_text(low: Option<f64>, high: f64) -> String {
 }
 
 fn ok_text(report: &DeviceReport) -> String {
-    let directions = [
-        (IoDirection::Reads, &report.read),
-        (IoDirection::Writes, &report.write),
-    ];
-    let latency = |(direction, of): (IoDirection, &DirectionReport)| {
-        Some(format!(
-            "{} take {} or less 95% of the time, at worst {}",
-            direction.noun(),
-            time(of.await_ms.p95?),
-            time(of.await_ms.max?),
-        ))
-    };
-    let facts: Vec<String> = directions.into_iter().filter_map(latency).collect();
-    if facts.is_empty() {
-        "is ok".to_owned()
-    } else {
-        format!("is ok: {}", facts.join("; "))
+    let mut facts = Vec::new();
+    for (noun, of) in [("reads", &report.read), ("writes", &report.write)] {
+        if let (Some(p95), Some(max)) = (of.await_ms.p95, of.await_ms.max) {
+            let (p95, max) = (time(p95), time(max));
+            facts.push(format!(
+                "{noun} take {p95} or less 95% of the time, at worst {max}"
+            ));
+        }
+    }
+    match facts.is_empty() {
+        true => "is ok".to_owned(),
+        false => format!("is ok: {}", facts.join("; ")),
     }
 }
 
@@ -419,11 +411,13 @@ pub(crate) fn limit_name(plateau: &Plateau) -> Option<String> {
 
 fn cloud_limits_name(limits: &[CloudLimit]) -> String {
     let mut names = Vec::new();
-    for (provider, name) in PROVIDERS {
-        let volumes = volume_texts(&limits_of(limits, provider), |[short, _]| short);
-        if !volumes.is_empty() {
-            names.push(format!("{name} {}", volumes.join(" or ")));
-        }
+    for limits in by_provider(limits) {
+        let volumes: Vec<String> = volume_names(limits).map(|[short, _]| short).collect();
+        names.push(format!(
+            "{} {}",
+            provider_name(limits),
+            volumes.join(" or ")
+        ));
     }
     names.join(" or ")
 }
@@ -436,49 +430,42 @@ fn unit_name(unit: RateUnit) -> &'static str {
     }
 }
 
-/// The providers whose volumes have fixed limits.
-const PROVIDERS: [(Provider, &str); 2] = [(Provider::Aws, "AWS"), (Provider::Azure, "Azure")];
+/// The limits of volumes of each provider, which follow each other.
+fn by_provider(limits: &[CloudLimit]) -> impl Iterator<Item = &[CloudLimit]> {
+    limits.chunk_by(|a, b| a.volume.provider() == b.volume.provider())
+}
 
-fn limits_of(limits: &[CloudLimit], provider: Provider) -> Vec<CloudLimit> {
-    limits
-        .iter()
-        .copied()
-        .filter(|limit| limit.volume.provider() == provider)
-        .collect()
+fn provider_name(limits: &[CloudLimit]) -> &'static str {
+    match limits[0].volume.provider() {
+        Provider::Aws => "AWS",
+        _ => "Azure",
+    }
 }
 
 /// Limits as text that follows the rate: `the limit of an AWS gp3 volume without more provisioned`, or `if this is AWS, the
 /// limit of a gp3 volume with default settings`.
 fn cloud_limits_text(limits: &[CloudLimit]) -> String {
     let mut text = String::new();
-    for (provider, name) in PROVIDERS {
-        let of_provider = limits_of(limits, provider);
-        let Some(first) = of_provider.first() else {
-            continue;
-        };
-        let mut volumes = volume_texts(&of_provider, |[_, long]| long);
+    for limits in by_provider(limits) {
+        let mut volumes: Vec<String> = volume_names(limits).map(|[_, long]| long).collect();
         // The first has its article before it.
-        let others = volumes.iter_mut().skip(1).filter(|text| text.contains(' '));
-        others.for_each(|text| text.insert_str(0, "a "));
-        let volumes = volumes.join(" or ");
-        if first.is_provider_known {
-            text += &format!("the limit of an {name} {volumes}");
-        } else {
-            let condition = if text.is_empty() {
-                "if this is"
-            } else {
-                "; if it is"
-            };
-            text += &format!("{condition} {name}, the limit of a {volumes}");
+        for volume in volumes.iter_mut().skip(1).filter(|name| name.contains(' ')) {
+            volume.insert_str(0, "a ");
         }
+        let (name, volumes) = (provider_name(limits), volumes.join(" or "));
+        text += &match (limits[0].is_provider_known, &*text) {
+            (true, _) => format!("the limit of an {name} {volumes}"),
+            (false, "") => format!("if this is {name}, the limit of a {volumes}"),
+            (false, _) => format!("; if it is {name}, the limit of a {volumes}"),
+        };
     }
     text
 }
 
-/// The volumes of one provider, by their names in machine formats or in sentences: `Premium SSD P40`, `P50`, further
-/// tiers without the kind of volume.
-fn volume_texts(limits: &[CloudLimit], choose: fn([String; 2]) -> String) -> Vec<String> {
-    let texts = |(index, limit): (usize, &CloudLimit)| match limit.volume {
+/// The names of the volumes of one provider in machine formats and in sentences: `Premium SSD P40`, `P50`, further tiers
+/// without the kind of volume.
+fn volume_names(limits: &[CloudLimit]) -> impl Iterator<Item = [String; 2]> {
+    let names = |(index, limit): (usize, &CloudLimit)| match limit.volume {
         CloudVolume::Gp3Base => {
             ["gp3 (base)", "gp3 volume with default settings"].map(str::to_owned)
         }
@@ -489,12 +476,10 @@ fn volume_texts(limits: &[CloudLimit], choose: fn([String; 2]) -> String) -> Vec
         CloudVolume::Gp2Burst => {
             ["gp2 (burst)", "gp2 volume with burst credits"].map(str::to_owned)
         }
-        CloudVolume::PremiumSsd(tier) if index > 0 => [tier.to_string(), tier.to_string()],
-        CloudVolume::PremiumSsd(tier) => {
-            [format!("Premium SSD {tier}"), format!("Premium SSD {tier}")]
-        }
+        CloudVolume::PremiumSsd(tier) if index > 0 => [tier; 2].map(str::to_owned),
+        CloudVolume::PremiumSsd(tier) => [tier; 2].map(|tier| format!("Premium SSD {tier}")),
     };
-    limits.iter().enumerate().map(texts).map(choose).collect()
+    limits.iter().enumerate().map(names)
 }
 
 /// The growth of queue or latency on a plateau, as a factor, below which it is not mentioned.
