@@ -73,22 +73,14 @@ const MOUNTPOINTS: &str = "mountpoints";
 /// are dropped, and a last line names them.
 pub fn tree(topology: &Topology, all: bool, width: usize, out: &mut Vec<u8>) {
     let rows = tree_rows(topology, all);
-    let lists: Vec<Vec<String>> = rows
-        .iter()
-        .map(|row| {
-            if row.is_repeated {
-                Vec::new()
-            } else {
-                mountpoints(row.node)
-            }
-        })
-        .collect();
-    let longest = lists
-        .iter()
-        .flatten()
-        .map(|path| path.width())
-        .max()
-        .unwrap_or(0);
+    let (mut lists, mut longest) = (Vec::new(), 0);
+    for row in &rows {
+        let list = mountpoints(row);
+        for path in &list {
+            longest = longest.max(path.width());
+        }
+        lists.push(list);
+    }
     let mountpoints_width = longest.clamp(MOUNTPOINTS.len(), MIN_MOUNTPOINTS_WIDTH);
 
     let mut table = TextTable::new(&COLUMNS, "llrllrl", rows.iter().map(cells));
@@ -97,19 +89,15 @@ pub fn tree(topology: &Topology, all: bool, width: usize, out: &mut Vec<u8>) {
     }
     let dropped = table.drop_columns(&RANKS, width.saturating_sub(table.gap + mountpoints_width));
     let mountpoints_width = width.saturating_sub(table.width() + table.gap).max(1);
-    let lists: Vec<Vec<String>> = lists
-        .iter()
-        .map(|list| wrap_list(list, mountpoints_width))
-        .collect();
+    let mut mounts = Vec::new();
     for ((cells, row), list) in table.rows.iter_mut().skip(1).zip(&rows).zip(&lists) {
-        list.iter()
-            .skip(1)
-            .for_each(|_| cells[0] += &format!("\n{}", row.continuation));
+        let lines = wrap_list(list, mountpoints_width);
+        for _ in 1..lines.len() {
+            cells[0] += &format!("\n{}", row.continuation);
+        }
+        mounts.push(lines.join("\n"));
     }
-    table.add_column(
-        MOUNTPOINTS.to_owned(),
-        lists.iter().map(|list| list.join("\n")),
-    );
+    table.add_column(MOUNTPOINTS.to_owned(), mounts.into_iter());
     table.push(out);
     if !dropped.is_empty() {
         let note = format!(
@@ -165,31 +153,29 @@ fn iostats(node: &Node) -> Option<String> {
 
 /// Returns the tree lines, the kernel's name and the alias of a device.
 fn device(row: &TreeRow<'_>) -> String {
-    let alias = row
-        .node
-        .alias
-        .iter()
-        .map(|name| format!(" {}", sanitize(name)));
-    let note = if row.is_repeated { " (above)" } else { "" };
-    format!(
-        "{}{}{}{note}",
-        row.stem,
-        sanitize(&row.node.name),
-        alias.collect::<String>()
-    )
+    let name = sanitize(&row.node.name);
+    let mut text = format!("{}{name}", row.stem);
+    if let Some(alias) = &row.node.alias {
+        text += &format!(" {}", sanitize(alias));
+    }
+    if row.is_repeated {
+        text += " (above)";
+    }
+    text
 }
 
-/// Returns the mount points of a device and the file behind it.
-fn mountpoints(node: &Node) -> Vec<String> {
-    let mountpoints = node
-        .mountpoints
-        .iter()
-        .map(|mountpoint| sanitize(mountpoint).into_owned());
-    let file = node
-        .backing_file
-        .iter()
-        .map(|file| format!("file {}", sanitize(file)));
-    mountpoints.chain(file).collect()
+/// Returns the mount points of a device and the file behind it; nothing if it is repeated.
+fn mountpoints(row: &TreeRow<'_>) -> Vec<String> {
+    let mut places = Vec::new();
+    if !row.is_repeated {
+        for mountpoint in &row.node.mountpoints {
+            places.push(sanitize(mountpoint).into_owned());
+        }
+        if let Some(file) = &row.node.backing_file {
+            places.push(format!("file {}", sanitize(file)));
+        }
+    }
+    places
 }
 
 /// Returns whether the tree shows a device. With `all`, it shows every device; otherwise it leaves out unused RAM
@@ -252,10 +238,8 @@ fn push_subtree<'a>(
     let mut pending = vec![(root, String::new(), String::new())];
     while let Some((node, stem, prefix)) = pending.pop() {
         let is_repeated = !drawn.insert(&node.name);
-        let holders = topology
-            .holders(&node.name)
-            .filter(|node| !is_repeated && is_shown(node, topology, all));
-        let holders: Vec<&Node> = holders.collect();
+        let mut holders: Vec<&Node> = topology.holders(&node.name).collect();
+        holders.retain(|node| !is_repeated && is_shown(node, topology, all));
         for (index, holder) in holders.iter().enumerate().rev() {
             let (branch, line) = if index + 1 < holders.len() {
                 ("├─", "│ ")

@@ -131,40 +131,35 @@ pub(super) struct Message {
 }
 
 impl Message {
-    fn new<const N: usize>(texts: [&str; N], emphasis: Emphasis) -> Self {
-        Self {
-            texts: texts.map(str::to_owned).to_vec(),
-            emphasis,
-        }
+    fn new(texts: &[&str], emphasis: Emphasis) -> Self {
+        let texts = texts.iter().map(|text| (*text).to_owned()).collect();
+        Self { texts, emphasis }
     }
 
     /// Returns the message of a device that shows no cells; `None` for one that shows them.
     pub(super) fn for_state(state: &DeviceState) -> Option<Self> {
-        match state {
+        use Emphasis::{Alert, Plain, Warning};
+        Some(match state {
             DeviceState::Active(activity) if is_held(activity) => {
                 let long = "STALLED: the device is suspended";
-                Some(Self::new(
-                    [long, "STALLED: suspended", "STALLED"],
-                    Emphasis::Alert,
-                ))
+                Self::new(&[long, "STALLED: suspended", "STALLED"], Alert)
             }
-            DeviceState::Active(activity) => {
-                (activity.stalled_s > 0.0).then(|| Self::stall(activity))
-            }
+            DeviceState::Active(activity) if activity.stalled_s > 0.0 => Self::stall(activity),
+            DeviceState::Active(_) => return None,
             DeviceState::Reset => {
                 let long = "counters reset: no data for this interval";
-                Some(Self::new([long, "counters reset"], Emphasis::Warning))
+                Self::new(&[long, "counters reset"], Warning)
             }
             DeviceState::MemberReset => {
                 let long = "counters of a device in the total reset: no data for this interval";
-                Some(Self::new([long, "counters reset"], Emphasis::Warning))
+                Self::new(&[long, "counters reset"], Warning)
             }
             DeviceState::AccountingOff(_) => {
                 let long = "I/O accounting disabled (queue/iostats=0)";
-                Some(Self::new([long, "accounting disabled"], Emphasis::Warning))
+                Self::new(&[long, "accounting disabled"], Warning)
             }
-            DeviceState::Event(kind) => Some(Self::new([kind_text(*kind)], Emphasis::Plain)),
-        }
+            DeviceState::Event(kind) => Self::new(&[kind_text(*kind)], Plain),
+        })
     }
 
     fn stall(activity: &DeviceActivity) -> Self {
@@ -203,14 +198,8 @@ impl Message {
     /// Returns the message of a device that had only discards or flushes, if their columns are hidden.
     pub(super) fn for_hidden_activity(activity: &DeviceActivity) -> Self {
         let text = discards_and_flushes(activity);
-        Self::new(
-            [
-                &format!("no reads or writes; {text}"),
-                &text,
-                "no reads or writes",
-            ],
-            Emphasis::Plain,
-        )
+        let long = format!("no reads or writes; {text}");
+        Self::new(&[&long, &text, "no reads or writes"], Emphasis::Plain)
     }
 }
 
