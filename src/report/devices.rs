@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 use crate::counters::{Health, HealthFacts};
 use crate::report::evidence::health_text;
 use crate::report::layout::number_format::lsblk_size;
-use crate::report::layout::{TextTable, push_lines, sentence_width, wrap_list};
+use crate::report::layout::{KEEP, TextTable, push_lines, sentence_width, wrap_list};
 use crate::sanitize::{json_text, sanitize};
 use crate::topology::{Kind, Node, Topology};
 
@@ -97,7 +97,7 @@ pub fn tree(topology: &Topology, all: bool, width: usize, out: &mut Vec<u8>) {
         }
         mounts.push(lines.join("\n"));
     }
-    table.add_column(MOUNTPOINTS.to_owned(), mounts.into_iter());
+    table.add_column(MOUNTPOINTS, mounts);
     table.push(out);
     if !dropped.is_empty() {
         let note = format!(
@@ -119,7 +119,7 @@ const COLUMNS: [&str; 7] = [
     "iostats",
 ];
 /// Columns of the lowest rank are dropped first from a table that is too wide.
-const RANKS: [Option<u8>; 7] = [None, Some(4), Some(5), Some(0), Some(2), Some(1), Some(3)];
+const RANKS: [u8; 7] = [KEEP, 4, 5, 0, 2, 1, 3];
 
 /// Returns the cells of a row in these columns; only the first if the device is repeated.
 fn cells(row: &TreeRow<'_>) -> Vec<String> {

@@ -207,7 +207,7 @@ pub fn table(
             let drawn = |histogram: &Option<_>| {
                 histogram.map(|one| bar_text(one, bars)).unwrap_or_default()
             };
-            table.add_column(title(bars), histograms.iter().map(drawn));
+            table.add_column(&title(bars), histograms.iter().map(drawn));
         }
         table.push(out);
     }

@@ -18,7 +18,7 @@ use crate::report::evidence::explanation_text;
 use crate::report::layout::sentence_numbers::{counted, duration, named};
 use crate::report::layout::sparkline::{Point, sparkline};
 use crate::report::layout::{
-    TextTable, UNLIMITED_WIDTH, number_format as cells, push_lines, sentence_width,
+    KEEP, TextTable, UNLIMITED_WIDTH, number_format as cells, push_lines, sentence_width,
 };
 use crate::sanitize::sanitize;
 
@@ -331,10 +331,7 @@ struct Row<'a> {
 
 /// The verdict on a device over the whole run as a sentence, with its incidents beside it: `sda is ok: reads take 0.5 ms or
 /// less 95% of the time, at worst 60 ms. 1 incident: saturated, 30 s.`
-pub(in crate::report) fn verdict_sentence(
-    report: &AnalysisReport,
-    device: &DeviceReport,
-) -> String {
+pub(crate) fn verdict_sentence(report: &AnalysisReport, device: &DeviceReport) -> String {
     let explanation = explanation_text(device);
     let Some(total) = report.events.incident_total(&device.device) else {
         return format!("{explanation}.");
@@ -405,19 +402,7 @@ const COLUMNS: [&str; 11] = [
     "queue",
     "util",
 ];
-const RANKS: [Option<u8>; 11] = [
-    None,
-    None,
-    None,
-    Some(7),
-    Some(6),
-    Some(6),
-    Some(3),
-    Some(8),
-    Some(4),
-    Some(5),
-    Some(2),
-];
+const RANKS: [u8; 11] = [KEEP, KEEP, KEEP, 7, 6, 6, 3, 8, 4, 5, 2];
 
 fn push_table(report: &AnalysisReport, rows: &[Row<'_>], out: &mut Text<'_>) {
     let mut table = TextTable::new(
@@ -457,7 +442,7 @@ fn push_table(report: &AnalysisReport, rows: &[Row<'_>], out: &mut Text<'_>) {
     let cells = latencies
         .iter()
         .map(|maxima| drawn(maxima, range, report, points));
-    table.add_column(title.to_owned(), cells);
+    table.add_column(title, cells);
     table.push(out.out);
 }
 

@@ -344,10 +344,9 @@ impl Unit {
 
     /// The factor from the unit of the data to that of the axis.
     pub(super) fn factor(self) -> f64 {
-        if self == Self::Bandwidth {
-            1.0 / 1024.0
-        } else {
-            1.0
+        match self {
+            Self::Bandwidth => 1.0 / 1024.0,
+            _ => 1.0,
         }
     }
 
@@ -356,7 +355,7 @@ impl Unit {
         match self {
             Self::Milliseconds | Self::Multiple => Scale::log(min_above_zero, max),
             Self::Percent => Scale::percent(max),
-            Self::PerSecond | Self::Bandwidth | Self::Count(_) | Self::Size => Scale::linear(max),
+            _ => Scale::linear(max),
         }
     }
 
@@ -366,19 +365,17 @@ impl Unit {
             Self::Milliseconds => without_zeros(&time(value)),
             Self::Percent => format!("{}%", plain(value)),
             Self::Multiple => format!("{}x", plain(value)),
-            Self::PerSecond | Self::Bandwidth | Self::Count(_) | Self::Size => plain(value),
+            _ => plain(value),
         }
     }
 }
 
 /// A round number without superfluous digits: `0.5`, `2,000`, `150k`.
 fn plain(value: f64) -> String {
-    let text = if value < 0.1 {
-        format!("{value:.6}")
-    } else {
-        number(value)
-    };
-    without_zeros(&text)
+    without_zeros(&match value {
+        ..0.1 => format!("{value:.6}"),
+        _ => number(value),
+    })
 }
 
 impl Scale {

@@ -9,7 +9,7 @@ use super::{Group, Page, escape, link, name, verdict_class as class, verdict_wor
 use crate::attribution::cgroup_name;
 use crate::intervals::series::{Extent, TimeSpan};
 use crate::intervals::{History, IncidentSummary, UsageHistory};
-use crate::judge::{DeviceReport, Distribution, Verdict};
+use crate::judge::{DeviceReport, Verdict};
 use crate::quantities::device::*;
 use crate::quantities::host::{self, *};
 use crate::quantities::{HostQuantity, Quantity};
@@ -224,7 +224,7 @@ pub(super) fn push_overview(
         let Some(device) = page.analysis.history.device(&report.device) else {
             continue;
         };
-        let label = device.names().map_or(&report.device, |names| &names.label);
+        let label = label_of(report, &page.analysis.history);
         let link = link(label, anchor(&report.device));
         let tags = tags(page.analysis, report);
         *out += &format!("<div class=\"name\">{link}</div><div class=\"verdict\">{tags}</div>");
@@ -243,25 +243,20 @@ pub(super) fn push_ok_devices(reports: &[&DeviceReport], history: &History, out:
         counted(reports.len() as u64, "device"),
         if reports.len() == 1 { "was" } else { "were" }
     );
-    let rate = |of: &Distribution| of.mean.map(number);
-    let latency = |value: Option<f64>| value.map(time_text);
     for report in reports {
-        let label = history
-            .device(&report.device)
-            .and_then(|device| device.names())
-            .map_or(report.device.as_str(), |names| &names.label);
         *out += &format!(
             "<tr><td class=\"device\">{}<td>{}",
-            name(label),
+            name(label_of(report, history)),
             word(report.verdict)
         );
+        let DeviceReport { read, write, .. } = report;
         let numbers = [
-            rate(&report.read.iops),
-            rate(&report.write.iops),
-            latency(report.read.await_ms.p50),
-            latency(report.read.await_ms.p99),
-            latency(report.write.await_ms.p50),
-            latency(report.write.await_ms.p99),
+            read.iops.mean.map(number),
+            write.iops.mean.map(number),
+            read.await_ms.p50.map(time_text),
+            read.await_ms.p99.map(time_text),
+            write.await_ms.p50.map(time_text),
+            write.await_ms.p99.map(time_text),
             report.all.queue.mean.map(queue),
             report.util_pct.mean.map(percent),
         ];
@@ -271,6 +266,13 @@ pub(super) fn push_ok_devices(reports: &[&DeviceReport], history: &History, out:
         out.push_str("</tr>");
     }
     out.push_str("</tbody></table></div></details>");
+}
+
+/// The alias of a device, or the kernel's name.
+pub(super) fn label_of<'a>(report: &'a DeviceReport, history: &'a History) -> &'a str {
+    let device = history.device(&report.device);
+    let names = device.and_then(|device| device.names());
+    names.map_or(&report.device, |names| &names.label)
 }
 
 /// The verdict on a device over the whole time, with its incidents beside it.

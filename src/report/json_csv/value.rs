@@ -32,7 +32,7 @@ pub(in crate::report) enum Field<'a> {
 }
 
 /// Appends a value as JSON or as a cell of CSV.
-pub(in crate::report) fn push_field(field: &Field<'_>, is_json: bool, out: &mut Vec<u8>) {
+fn push_field(field: &Field<'_>, is_json: bool, out: &mut Vec<u8>) {
     match field {
         Text(Some(text)) => push_text(text, is_json, out),
         Name(Some(text)) => push_text(text, is_json, out),
@@ -61,7 +61,7 @@ fn push_text(text: &str, is_json: bool, out: &mut Vec<u8>) {
 }
 
 /// Appends what precedes the value of the field at this place: in JSON with its name.
-pub(in crate::report) fn push_name(name: &str, at: usize, is_json: bool, out: &mut Vec<u8>) {
+fn push_name(name: &str, at: usize, is_json: bool, out: &mut Vec<u8>) {
     let separator: &[u8] = match (is_json, at) {
         (true, 0) => b"{\"",
         (true, _) => b",\"",
@@ -124,7 +124,7 @@ pub(in crate::report) fn time_text(time: Timestamp) -> String {
 }
 
 /// Appends a number with at most six decimals, which is finer than the resolution of the counters.
-pub(in crate::report) fn push_number(value: f64, out: &mut Vec<u8>) {
+fn push_number(value: f64, out: &mut Vec<u8>) {
     if !value.is_finite() {
         out.extend_from_slice(b"null");
     } else if (0.0..MAX_EXACT).contains(&value) {

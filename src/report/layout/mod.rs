@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 pub(crate) use ascii::to_ascii;
-pub(crate) use table::{TextTable, fit_columns};
+pub(crate) use table::{KEEP, TextTable, fit_columns};
 pub(crate) use wrap::{ellipsize, push_lines, text_width, wrap, wrap_list};
 
 /// A time of day: `16:04:47`.

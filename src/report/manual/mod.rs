@@ -2,6 +2,7 @@
 //! descriptions of columns.
 
 use std::cmp::Reverse;
+use std::mem::take;
 
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
@@ -276,24 +277,22 @@ fn parse(source: &str) -> (Vec<Block>, Vec<String>) {
             Event::Start(Tag::TableHead | Tag::TableRow) => rows.push(Vec::new()),
             Event::End(TagEnd::TableCell) => {
                 if let Some(row) = rows.last_mut() {
-                    row.push(std::mem::take(&mut text));
+                    row.push(take(&mut text));
                 }
             }
-            Event::End(TagEnd::Table) => blocks.push(Block::Table(std::mem::take(&mut rows))),
+            Event::End(TagEnd::Table) => blocks.push(Block::Table(take(&mut rows))),
             Event::End(TagEnd::Heading(level)) => {
-                blocks.push(Block::Heading(level, std::mem::take(&mut text)));
+                blocks.push(Block::Heading(level, take(&mut text)));
             }
-            Event::End(TagEnd::CodeBlock) => blocks.push(Block::Code(std::mem::take(&mut text))),
+            Event::End(TagEnd::CodeBlock) => blocks.push(Block::Code(take(&mut text))),
             Event::Start(Tag::Item) => is_item = true,
             Event::End(TagEnd::Item) => {
                 is_item = false;
-                blocks.push(Block::Item(std::mem::take(&mut text)));
+                blocks.push(Block::Item(take(&mut text)));
             }
             // Items of a list with blank lines are paragraphs.
             Event::End(TagEnd::Paragraph) if is_item => {}
-            Event::End(TagEnd::Paragraph) => {
-                blocks.push(Block::Paragraph(std::mem::take(&mut text)))
-            }
+            Event::End(TagEnd::Paragraph) => blocks.push(Block::Paragraph(take(&mut text))),
             _ => {}
         }
     }

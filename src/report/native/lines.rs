@@ -23,7 +23,7 @@ use crate::report::evidence::{limit_value, sign_of_begin};
 use crate::report::layout::number_format::{duration, percent, time};
 use crate::report::layout::sentence_numbers::counted;
 use crate::report::layout::{
-    TextTable, ellipsize, fit_columns, push_lines, sentence_numbers, time_of_day,
+    KEEP, TextTable, ellipsize, fit_columns, push_lines, sentence_numbers, time_of_day,
 };
 use crate::sanitize::sanitize;
 
@@ -420,7 +420,7 @@ const MAX: &str = "max";
 const WORST: &str = "worst";
 const COLUMNS: [&str; 6] = ["device", "", "mean", "", "peak", "at"];
 /// The ranks of the columns that may be dropped from a table that is too wide.
-const RANKS: [Option<u8>; 6] = [None, None, Some(1), Some(2), None, Some(0)];
+const RANKS: [u8; 6] = [KEEP, KEEP, 1, 2, KEEP, 0];
 /// The width below which the length of a stall is abbreviated, because it would leave no space for a name.
 const MIN_LONG_WIDTH: usize = 30;
 /// The least width that names are shortened to.
@@ -435,22 +435,18 @@ pub(super) fn draw_summary(
     zone: &TimeZone,
     out: &mut Vec<u8>,
 ) {
-    let active: Vec<_> = devices
+    let mut active = devices
         .iter()
         .filter(|(_, summary)| !summary.is_empty())
-        .collect();
+        .peekable();
     let length = duration(span.seconds);
-    let heading = if active.is_empty() {
-        format!("summary of {length}: no I/O")
-    } else {
-        format!(
-            "summary of {length}, {}",
-            counted(span.intervals, "interval")
-        )
+    let extent = match active.peek() {
+        Some(_) => format!(", {}", counted(span.intervals, "interval")),
+        None => ": no I/O".to_owned(),
     };
     out.push(b'\n');
-    push_lines(&heading, [""; 2], width, out);
-    if active.is_empty() {
+    push_lines(&format!("summary of {length}{extent}"), [""; 2], width, out);
+    if active.peek().is_none() {
         return;
     }
     let mut rows: Vec<Vec<String>> = Vec::new();
@@ -458,12 +454,9 @@ pub(super) fn draw_summary(
     for (name, summary) in active {
         let mut name = ellipsize(&sanitize(name), max_name_width(width));
         for cells in device_rows(summary, zone, time_format, width < MIN_LONG_WIDTH) {
-            rows.push(
-                [std::mem::take(&mut name)]
-                    .into_iter()
-                    .chain(cells)
-                    .collect(),
-            );
+            let mut row = vec![std::mem::take(&mut name)];
+            row.extend(cells);
+            rows.push(row);
         }
     }
     let mut table = TextTable {
