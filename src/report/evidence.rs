@@ -15,7 +15,7 @@ use crate::judge::{
 };
 use crate::metrics::Interval;
 use crate::report::layout::sentence_numbers::{
-    counted, duration, multiple, named, number, per_second, percent, percent_of, queue, time,
+    counted, duration, mib, multiple, named, number, per_second, percent, percent_of, queue, time,
 };
 use crate::sanitize::sanitize;
 use crate::topology::{DeviceClass, Provider};
@@ -51,9 +51,9 @@ pub(crate) fn timed_evidence_sentences(
     let mut sentences = evidence_sentences(activity.judged.assessment());
     if let Some(at) = activity.judged.evidence_at() {
         let at = time_text(at);
-        sentences
-            .iter_mut()
-            .for_each(|sentence| *sentence = format!("{at}: {sentence}"));
+        for sentence in &mut sentences {
+            *sentence = format!("{at}: {sentence}");
+        }
     }
     sentences
 }
@@ -237,7 +237,7 @@ fn shared_limit_text(limit: &SharedLimit) -> String {
         .collect();
     let rate = match unit {
         RateUnit::Requests => per_second(*rate, "requests"),
-        RateUnit::Kib => format!("{} MiB/s", number(*rate / 1024.0)),
+        RateUnit::Kib => format!("{}/s", mib(*rate)),
     };
     let variation = variation_text(*variation);
     format!(
@@ -775,12 +775,15 @@ fn owner_text(incident: &Incident) -> Option<String> {
 }
 
 fn waiting_text(incident: &Incident) -> Option<String> {
-    let tasks: Vec<String> = incident
-        .waiting
-        .iter()
-        .map(|task| format!("{}({})", task.comm, task.tid))
-        .collect();
+    let tasks = waiting_tasks(incident);
     (!tasks.is_empty()).then(|| format!("{} waiting", named(&tasks, MAX_NAMED, " ")))
+}
+
+/// The tasks that wait: `fio(812)`.
+pub(crate) fn waiting_tasks(incident: &Incident) -> Vec<String> {
+    let waiting = incident.waiting.iter();
+    let text = waiting.map(|task| format!("{}({})", task.comm, task.tid));
+    text.collect()
 }
 
 /// Returns the troubles of a device as a sentence without a period: `sdb: 2 timeouts, 5 errors in the last 40 s`. Counts are
@@ -848,7 +851,7 @@ fn sync_text(action: &str, troubles: &Health) -> String {
         .map(|percent| format!(", {percent}% done"));
     let speed = troubles
         .number(SYNC_SPEED)
-        .map(|kib| format!(", {} MiB/s", number(kib as f64 / 1024.0)));
+        .map(|kib| format!(", {}/s", mib(kib as f64)));
     format!(
         "{action}{}{}",
         done.unwrap_or_default(),

@@ -28,19 +28,16 @@ impl<'a> Comparison<'a> {
     fn in_both(&self) -> Vec<(&'a DeviceReport, &'a DeviceReport)> {
         let mut found = Vec::new();
         for old in &self.before.1.devices {
-            let pair = self.pairs.iter().find(|(before, _)| *before == old.device);
-            let name = match pair {
+            let name = match self.pairs.iter().find(|(before, _)| *before == old.device) {
                 Some((_, after)) => after,
                 // A device that is paired is not compared with another one that has its name.
                 None if self.pairs.iter().any(|(_, after)| *after == old.device) => continue,
                 None => &old.device,
             };
             let mut devices = self.after.1.devices.iter();
-            found.extend(
-                devices
-                    .find(|new| new.device == *name)
-                    .map(|new| (old, new)),
-            );
+            if let Some(new) = devices.find(|new| new.device == *name) {
+                found.push((old, new));
+            }
         }
         found
     }

@@ -8,7 +8,7 @@ use super::{AnalysisReport, cause_sentences, host_sentences, link_text, not_the_
 use crate::attribution::Limit;
 use crate::intervals::{Cause, Course, Departure, Event, IncidentSummary, RunClock};
 use crate::judge::{DeviceReport, PlateauInRun, QueueByLayer, WaitLocation};
-use crate::report::evidence::{explanation_text, incident_parts, limit_name};
+use crate::report::evidence::{explanation_text, incident_parts, limit_name, waiting_tasks};
 use crate::report::json_csv::time_text;
 use crate::sanitize::json_text;
 
@@ -153,11 +153,7 @@ fn incident(summary: &IncidentSummary) -> Json {
         .map(|one| &*one.names.device)
         .collect();
     let limit = incident.limit();
-    let waiting: Vec<String> = incident
-        .waiting
-        .iter()
-        .map(|task| format!("{}({})", task.comm, task.tid))
-        .collect();
+    let waiting = waiting_tasks(incident);
     object! {
         "incident": incident.id,
         "victim": incident.victim.device,

@@ -1,7 +1,5 @@
 //! The text for people, to be read from top to bottom.
 
-use std::borrow::Cow;
-
 use super::{
     AnalysisReport, Times, capacity_sentences, cause_sentences, departure_sentences,
     devices_worst_first, host_sentences, incident_line, incidents_text, incidents_worst_first,
@@ -447,14 +445,11 @@ fn push_table(report: &AnalysisReport, rows: &[Row<'_>], out: &mut Text<'_>) {
 }
 
 /// The kernel's name of a device, which sentences use, with its alias, by which it is an event: `dm-1 vg0-root`.
-pub(super) fn full_name<'a>(report: &AnalysisReport, device: &'a DeviceReport) -> Cow<'a, str> {
-    match report
-        .topology
-        .node(&device.device)
-        .and_then(|node| node.alias.as_ref())
-    {
-        Some(alias) => format!("{} {alias}", device.device).into(),
-        None => device.device.as_str().into(),
+fn full_name(report: &AnalysisReport, device: &DeviceReport) -> String {
+    let node = report.topology.node(&device.device);
+    match node.and_then(|node| node.alias.as_ref()) {
+        Some(alias) => format!("{} {alias}", device.device),
+        None => device.device.clone(),
     }
 }
 

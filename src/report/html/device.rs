@@ -6,7 +6,7 @@ use super::chart::{
     Area, HEIGHT, LineChart, MAX_LOG_TICKS, MAX_TICK_INTERVALS, Panel, Path, TimeAxis, Unit, WIDTH,
     push_areas, push_chart,
 };
-use super::tables::{PlacedIncident, push_band, push_cgroup_table, shades, tags};
+use super::tables::{PlacedIncident, label_of, push_band, push_cgroup_table, shades, tags};
 use super::{Group, Page, escape, list, name};
 use crate::intervals::series::{Extent, Fold, LatencyCounts, TimeSpan};
 use crate::intervals::{DeviceHistory, UsageHistory};
@@ -120,8 +120,7 @@ pub(super) struct Section<'a> {
 impl<'a> Section<'a> {
     /// The alias of the device, or the kernel's name.
     pub(super) fn label(&self) -> &str {
-        let names = self.history.as_ref().and_then(DeviceHistory::names);
-        names.map_or(&self.report.device, |names| &names.label)
+        label_of(self.report, &self.page.analysis.history)
     }
 
     pub(super) fn push(&self, time: &TimeAxis, out: &mut String) {
@@ -394,42 +393,48 @@ pub(super) fn push_concurrency_charts(
     report: &DeviceReport,
     out: &mut String,
 ) {
-    let (capacity, levels) = (&report.capacity, &report.levels);
-    if let Some(points) = points_of(history, &IOPS) {
-        let known_max = capacity.max_iops.filter(|_| capacity.is_max_known);
-        let (_, max) = range(points.iter().map(|(_, value, _)| *value));
-        let scale = Scale::linear(max.max(known_max.unwrap_or(0.0)));
-        let chart = (
-            "Throughput against concurrency",
-            "How much more could it do? ",
-            Unit::Count("r+w/s"),
-        );
+    let capacity = &report.capacity;
+    let throughput = (
+        "Throughput against concurrency",
+        "How much more could it do? ",
+        Unit::Count("r+w/s"),
+    );
+    let latency = (
+        "Latency against concurrency",
+        "Does latency grow with the load? ",
+        Unit::Milliseconds,
+    );
+    for (chart, quantity) in [(throughput, &IOPS), (latency, &AWAIT_MS)] {
+        let Some(points) = points_of(history, quantity) else {
+            continue;
+        };
+        let is_throughput = chart == throughput;
+        let known_max = capacity
+            .max_iops
+            .filter(|_| is_throughput && capacity.is_max_known);
+        let (min, max) = range(points.iter().map(|(_, value, _)| *value));
+        let scale = match is_throughput {
+            true => Scale::linear(max.max(known_max.unwrap_or(0.0))),
+            false => Scale::log(min, max),
+        };
         let mut panel = Panel::new(chart, scale);
-        let rings = levels
-            .iter()
-            .map(|level| (level.queue, level.iops))
-            .collect();
+        let mut rings = Vec::new();
+        for level in &report.levels {
+            let value = if is_throughput {
+                level.iops
+            } else {
+                level.await_ms
+            };
+            rings.push((level.queue, value));
+        }
         let concurrency = draw_points(&points, rings, &mut panel);
-        draw_knee(&concurrency, capacity, &mut panel);
+        if is_throughput {
+            draw_knee(&concurrency, capacity, &mut panel);
+        }
         if let Some(max) = known_max {
             let word = if capacity.is_proven { "cap" } else { "maximum" };
             panel.draw_reference(max, &format!("{word} {}/s", number(max)));
         }
-        push_over_concurrency(&panel, &concurrency, out);
-    }
-    if let Some(points) = points_of(history, &AWAIT_MS) {
-        let (min, max) = range(points.iter().map(|(_, value, _)| *value));
-        let chart = (
-            "Latency against concurrency",
-            "Does latency grow with the load? ",
-            Unit::Milliseconds,
-        );
-        let mut panel = Panel::new(chart, Scale::log(min, max));
-        let rings = levels
-            .iter()
-            .map(|level| (level.queue, level.await_ms))
-            .collect();
-        let concurrency = draw_points(&points, rings, &mut panel);
         push_over_concurrency(&panel, &concurrency, out);
     }
 }
@@ -465,10 +470,7 @@ fn draw_points(points: &Points, rings: Vec<(f64, f64)>, panel: &mut Panel<'_>) -
 
 /// Draws lines at the ends of the knee, and a label beside that of the first level at the maximum.
 fn draw_knee(concurrency: &Scale, capacity: &CapacityReport, panel: &mut Panel<'_>) {
-    for knee in [capacity.knee_low, capacity.knee_high]
-        .into_iter()
-        .flatten()
-    {
+    for knee in capacity.knee_low.into_iter().chain(capacity.knee_high) {
         panel.draw("ref", &format!("M{} 0v{HEIGHT}", x_of(concurrency, knee)));
     }
     let Some(high) = capacity.knee_high else {

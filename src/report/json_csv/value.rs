@@ -13,7 +13,7 @@ use crate::sanitize::{push_json_string, push_quoted, sanitize};
 use Field::{Flag, Json, Name, Number, Sentences, Text, Time, Whole, Word, Words};
 
 /// The value of a field; `None` is null in JSON and an empty cell in CSV.
-pub(in crate::report) enum Field<'a> {
+pub(crate) enum Field<'a> {
     Text(Option<&'a str>),
     /// A text that was made for the field.
     Name(Option<String>),
@@ -76,7 +76,7 @@ fn push_name(name: &str, at: usize, is_json: bool, out: &mut Vec<u8>) {
 }
 
 /// Appends a line: an object of JSON, or cells of CSV.
-pub(in crate::report) fn push_line<'a>(
+pub(crate) fn push_line<'a>(
     fields: impl Iterator<Item = (impl AsRef<str>, Field<'a>)>,
     is_json: bool,
     out: &mut Vec<u8>,
@@ -119,7 +119,7 @@ fn push_cell<'a>(texts: impl IntoIterator<Item = &'a str>, out: &mut Vec<u8>) {
 }
 
 /// Returns a time in UTC to the microsecond, in the format of RFC 3339.
-pub(in crate::report) fn time_text(time: Timestamp) -> String {
+pub(crate) fn time_text(time: Timestamp) -> String {
     format!("{time:.6}")
 }
 
