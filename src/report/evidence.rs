@@ -541,14 +541,13 @@ pub(crate) fn limit_suffix(plateau: &Plateau) -> String {
 /// A limit that a cgroup has reached, with the share of the bytes if the cgroup is not alone: `cgroup db.service is at its
 /// limit of 50 reads/s on vda (io.max)`.
 fn cgroup_limit_text(reached: &ReachedLimit) -> String {
-    let share = reached.share_pct.filter(|_| !reached.holds_device);
-    let share =
-        share.map(|share| format!("; it accounts for {} of the bytes here", percent(share)));
-    format!(
-        "cgroup {}{}",
-        at_limit_text(&reached.limit),
-        share.unwrap_or_default()
-    )
+    let share = match reached.share_pct {
+        Some(share) if !reached.holds_device => {
+            format!("; it accounts for {} of the bytes here", percent(share))
+        }
+        _ => String::new(),
+    };
+    format!("cgroup {}{share}", at_limit_text(&reached.limit))
 }
 
 /// A limit that a cgroup has reached, as a short sentence without a period.
@@ -638,19 +637,15 @@ pub(crate) fn incident_length_text(summary: &IncidentSummary) -> String {
     let duration_s = summary.duration_s();
     let sign = sign_of_begin(&summary.incident);
     let has_other = duration_s - summary.verdict_s >= MIN_OTHER_FRACTION * duration_s;
-    let verdict = has_other.then(|| {
-        format!(
-            ", {} for {}",
-            summary.verdict.name(),
-            duration(summary.verdict_s)
-        )
-    });
-    let ongoing = if summary.is_ongoing { ", ongoing" } else { "" };
-    format!(
-        "{sign}{}{}{ongoing}",
-        duration(duration_s),
-        verdict.unwrap_or_default()
-    )
+    let mut text = format!("{sign}{}", duration(duration_s));
+    if has_other {
+        let (word, seconds) = (summary.verdict.name(), duration(summary.verdict_s));
+        text += &format!(", {word} for {seconds}");
+    }
+    if summary.is_ongoing {
+        text += ", ongoing";
+    }
+    text
 }
 
 /// The sign before the time for which an incident has lasted: `>` if it may have begun earlier.
@@ -676,21 +671,16 @@ pub(crate) fn present_harm(incident: &Incident, stats: Option<&Interval>) -> Har
 /// first: `tenant-a is at its limit of 300 reads/s on vda (blkio.throttle); reads take 53.6 ms, 190 µs before; fio(812)
 /// waiting`.
 pub(crate) fn incident_parts(incident: &Incident, harm: &Harm) -> Vec<String> {
+    let cause = incident.cause.as_ref();
     let parts = [
-        incident
-            .cause
-            .as_ref()
-            .and_then(|cause| cause_text(cause, incident)),
+        cause.and_then(|cause| cause_text(cause, incident)),
         harm_text(incident, harm),
         load_text(incident, harm),
         owner_text(incident),
         waiting_text(incident),
     ];
-    parts
-        .into_iter()
-        .flatten()
-        .map(|part| sanitize(&part).into_owned())
-        .collect()
+    let parts = parts.into_iter().flatten();
+    parts.map(|part| sanitize(&part).into_owned()).collect()
 }
 
 /// The cause; `None` if the verdict says as much.
@@ -735,16 +725,12 @@ fn harm_text(incident: &Incident, harm: &Harm) -> Option<String> {
     // Less is no harm.
     const CLEARLY_LONGER: f64 = 1.2;
     let await_ms = harm.await_ms.filter(|ms| *ms > 0.0)?;
-    let before = incident
-        .before_ms
-        .filter(|ms| *ms > 0.0 && await_ms >= CLEARLY_LONGER * ms)
-        .map(|ms| format!(", {} before", time(ms)));
-    Some(format!(
-        "{} take {}{}",
-        incident.requests?.noun(),
-        time(await_ms),
-        before.unwrap_or_default()
-    ))
+    let before = match incident.before_ms {
+        Some(ms) if ms > 0.0 && await_ms >= CLEARLY_LONGER * ms => format!(", {} before", time(ms)),
+        _ => String::new(),
+    };
+    let (noun, latency) = (incident.requests?.noun(), time(await_ms));
+    Some(format!("{noun} take {latency}{before}"))
 }
 
 /// The rate of these requests, unless it is that of the limit that the cause names, and the queue: `300 reads/s, queue 16.0`, or
@@ -793,13 +779,15 @@ pub(crate) fn health_text(
     troubles: &Health,
     counted_s: Option<f64>,
 ) -> Option<String> {
-    let counts: Vec<String> = texts(troubles, |kind| kind.errors().is_some());
-    let span = counted_s
-        .map(|seconds| format!(" in the last {}", duration(seconds)))
-        .unwrap_or_default();
-    let counts = (!counts.is_empty()).then(|| format!("{}{span}", counts.join(", ")));
-    let states = texts(troubles, |kind| kind.errors().is_none());
-    let all: Vec<String> = states.into_iter().chain(counts).collect();
+    let mut all = texts(troubles, |kind| kind.errors().is_none());
+    let counts = texts(troubles, |kind| kind.errors().is_some());
+    if !counts.is_empty() {
+        let span = match counted_s {
+            Some(seconds) => format!(" in the last {}", duration(seconds)),
+            None => String::new(),
+        };
+        all.push(format!("{}{span}", counts.join(", ")));
+    }
     (!all.is_empty()).then(|| format!("{}: {}", sanitize(device), all.join("; ")))
 }
 
@@ -846,17 +834,14 @@ fn sync_text(action: &str, troubles: &Health) -> String {
         "reshape" => "being reshaped".into(),
         other => sanitize(other),
     };
-    let done = troubles
-        .number(SYNC_COMPLETED)
-        .map(|percent| format!(", {percent}% done"));
-    let speed = troubles
-        .number(SYNC_SPEED)
-        .map(|kib| format!(", {}/s", mib(kib as f64)));
-    format!(
-        "{action}{}{}",
-        done.unwrap_or_default(),
-        speed.unwrap_or_default()
-    )
+    let mut text = action.into_owned();
+    if let Some(percent) = troubles.number(SYNC_COMPLETED) {
+        text += &format!(", {percent}% done");
+    }
+    if let Some(kib) = troubles.number(SYNC_SPEED) {
+        text += &format!(", {}/s", mib(kib as f64));
+    }
+    text
 }
 
 #[cfg(test)]

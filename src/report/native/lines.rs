@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::columns::{Cell, format_of, latency_figure};
 use super::{Emphasis, max_name_width};
-use crate::attribution::{Attribution, CgroupUse, DeviceUse, cgroup_name};
+use crate::attribution::{Attribution, CgroupUse, IoRates, cgroup_name};
 use crate::counters::BlockedTask;
 use crate::intervals::{
     DeviceActivity, DeviceEvent, DeviceState, DeviceSummary, EventKind, IntervalHeader, Peak,
@@ -21,10 +21,8 @@ use crate::quantities::device::*;
 use crate::quantities::{Quantity, Unit};
 use crate::report::evidence::{limit_value, sign_of_begin};
 use crate::report::layout::number_format::{duration, percent, time};
-use crate::report::layout::sentence_numbers::counted;
-use crate::report::layout::{
-    KEEP, TextTable, ellipsize, fit_columns, push_lines, sentence_numbers, time_of_day,
-};
+use crate::report::layout::sentence_numbers::{self, counted, named};
+use crate::report::layout::{KEEP, TextTable, ellipsize, fit_columns, push_lines, time_of_day};
 use crate::sanitize::sanitize;
 
 /// The length in seconds from which an interval is shown with one decimal instead of three.
@@ -279,30 +277,30 @@ const MAX_NAMED: usize = 3;
 pub(crate) fn who_line(device: &str, attribution: &Attribution) -> Option<String> {
     let usage = attribution.device(device);
     let used_by = usage.map_or(&[][..], |usage| &usage.cgroups);
-    let busy = used_by
-        .iter()
-        .filter(|cgroup| cgroup.share_pct.is_some_and(|share| share > 0.0));
-    let mut cgroups: Vec<String> = busy.take(MAX_NAMED).map(cgroup_text).collect();
-    // The rates of the first cgroup show what the percentages refer to.
-    if let (Some(first), Some(cgroup)) =
-        (cgroups.first_mut(), usage.and_then(DeviceUse::top_cgroup))
-    {
-        first.push_str(&rates_text(cgroup));
+    let mut cgroups = Vec::new();
+    let busy = used_by.iter().filter(|cgroup| cgroup.share_pct > Some(0.0));
+    for cgroup in busy.take(MAX_NAMED) {
+        let share = cgroup.share_pct.map(percent).unwrap_or_default();
+        let name = cgroup_name(&cgroup.path);
+        // The rates of the first cgroup show what the percentages refer to.
+        let rates = match cgroups.is_empty() {
+            true => rates_text(cgroup),
+            false => String::new(),
+        };
+        cgroups.push(format!("{} {share}{rates}", sanitize(&name)));
     }
-    let cgroups = (!cgroups.is_empty()).then(|| cgroups.join(", "));
-    let skipped =
-        (attribution.skipped > 0).then(|| format!("scans skipped: {}", attribution.skipped));
-    let hung = attribution
-        .hung_read
-        .map(|hung| format!("/proc/{}/io does not answer", hung.pid));
-    let parts = [
-        cgroups,
-        limits_text(used_by),
-        blocked_text(&attribution.blocked),
-        skipped,
-        hung,
-    ];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let mut parts = Vec::new();
+    if !cgroups.is_empty() {
+        parts.push(cgroups.join(", "));
+    }
+    parts.extend(limits_text(used_by));
+    parts.extend(blocked_text(&attribution.blocked));
+    if attribution.skipped > 0 {
+        parts.push(format!("scans skipped: {}", attribution.skipped));
+    }
+    if let Some(hung) = attribution.hung_read {
+        parts.push(format!("/proc/{}/io does not answer", hung.pid));
+    }
     (!parts.is_empty()).then(|| format!("who: {}", parts.join("; ")))
 }
 
@@ -322,33 +320,22 @@ fn limits_text(cgroups: &[CgroupUse]) -> Option<String> {
 fn blocked_text(blocked: &[BlockedTask]) -> Option<String> {
     let task = |task: &BlockedTask| format!("{}({})", sanitize(&task.comm), task.tid);
     let tasks: Vec<String> = blocked.iter().map(task).collect();
-    (!tasks.is_empty()).then(|| {
-        format!(
-            "D state: {}",
-            sentence_numbers::named(&tasks, MAX_NAMED, " ")
-        )
-    })
-}
-
-fn cgroup_text(cgroup: &CgroupUse) -> String {
-    let name = cgroup_name(&cgroup.path);
-    format!(
-        "{} {}",
-        sanitize(&name),
-        percent(cgroup.share_pct.unwrap_or_default())
-    )
+    (!tasks.is_empty()).then(|| format!("D state: {}", named(&tasks, MAX_NAMED, " ")))
 }
 
 /// The requests of a cgroup: ` (1,940 r/s, 12.0 w/s)`.
 fn rates_text(cgroup: &CgroupUse) -> String {
-    let rate = |value: f64, unit: &str| {
-        (value > 0.0).then(|| format!("{} {unit}", sentence_numbers::number(value)))
-    };
-    let rates = [
-        rate(cgroup.rates.reads_per_s, "r/s"),
-        rate(cgroup.rates.writes_per_s, "w/s"),
-    ];
-    let rates: Vec<String> = rates.into_iter().flatten().collect();
+    let IoRates {
+        reads_per_s,
+        writes_per_s,
+        ..
+    } = cgroup.rates;
+    let mut rates = Vec::new();
+    for (value, unit) in [(reads_per_s, "r/s"), (writes_per_s, "w/s")] {
+        if value > 0.0 {
+            rates.push(format!("{} {unit}", sentence_numbers::number(value)));
+        }
+    }
     format!(" ({})", rates.join(", "))
 }
 
@@ -601,6 +588,7 @@ mod messages_tests {
 #[cfg(test)]
 mod who_line_tests {
     use super::*;
+    use crate::attribution::DeviceUse;
     use crate::attribution::{IoDirection, IoRates, Limit, LimitSource, LimitUse, RateUnit};
     use crate::counters::CgroupHierarchy;
 
