@@ -9,12 +9,14 @@
 mod chart;
 mod device;
 mod tables;
+mod time_axis;
 
 use std::fmt::Write;
 
-use self::chart::{HEIGHT, TimeAxis};
+use self::chart::HEIGHT;
 use self::device::Section;
 use self::tables::{PlacedIncident, place_incidents, push_headline};
+use self::time_axis::TimeAxis;
 use crate::capture::RecordingHeader;
 use crate::intervals::UsageHistory;
 use crate::intervals::series::{Extent, TimeSpan};

@@ -4,7 +4,8 @@
 
 use std::collections::HashSet;
 
-use super::chart::{Area, HEIGHT, LineChart, TimeAxis, Unit, push_areas, push_chart, time_labels};
+use super::chart::{Area, HEIGHT, LineChart, Unit, push_areas, push_chart, time_labels};
+use super::time_axis::TimeAxis;
 use super::{Group, Page, escape, link, name, verdict_class as class, verdict_word as word};
 use crate::attribution::cgroup_name;
 use crate::intervals::series::{Extent, TimeSpan};

@@ -4,6 +4,7 @@
 
 mod columns;
 mod lines;
+mod summary;
 mod table;
 
 pub(super) use self::columns::columns_with_meanings;

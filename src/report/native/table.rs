@@ -5,7 +5,8 @@ use std::io::Write;
 use jiff::tz::TimeZone;
 use unicode_width::UnicodeWidthStr;
 
-use super::lines::{GAP, Message, date, draw_summary, event_text, header_line, who_line};
+use super::lines::{GAP, Message, date, event_text, header_line, who_line};
+use super::summary::draw_summary;
 use super::{
     ColumnChoice, Emphasis, MOUNTS_GAP, TableOptions, max_mounts_width, paint, paint_from,
 };
