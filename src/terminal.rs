@@ -1,4 +1,4 @@
-//! The controlling terminal: key presses without Enter, the size of the screen, and whether it shows UTF-8.
+//! The controlling terminal: key presses without Enter, the size of the screen, and text for those that show only ASCII.
 //!
 //! Only this module changes terminal settings, and only it opens /dev/tty, for the size of the screen.
 
@@ -159,6 +159,37 @@ pub fn shows_utf8(variable: &dyn Fn(&str) -> Option<OsString>) -> bool {
         && text(&"TERM").is_none_or(|term| term != "linux")
 }
 
+/// Replaces what is not ASCII. In tables the width stays: only `±`, which stands in sentences, becomes longer.
+pub fn to_ascii(text: &str) -> String {
+    let mut ascii = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c == '±' {
+            ascii.push('+');
+        }
+        ascii.push(match c {
+            'µ' => 'u',
+            '≤' => '<',
+            'Δ' => 'D',
+            '…' => '~',
+            '–' | '—' | '─' | '▄' | '±' => '-',
+            '│' | '├' => '|',
+            '└' => '`',
+            '░' | '▂' => '.',
+            '▒' => 'o',
+            '▓' => 'O',
+            '▁' => '_',
+            '▃' => ',',
+            '▅' => '=',
+            '▆' => '+',
+            '▇' => '*',
+            '█' => '#',
+            c if c.is_ascii() => c,
+            _ => '?',
+        });
+    }
+    ascii
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -176,5 +207,14 @@ mod tests {
         assert!(
             !shows(&[]) && !shows(&[("LC_ALL", "C"), utf8]) && !shows(&[utf8, ("TERM", "linux")])
         );
+    }
+
+    #[test]
+    fn tables_keep_their_width() {
+        assert_eq!(
+            to_ascii("≤util 10µs ├─vda1 │ └─ ▁▅█ ░▒▓█ se…"),
+            "<util 10us |-vda1 | `- _=# .oO# se~"
+        );
+        assert_eq!(to_ascii("(±0.3%) – диск"), "(+-0.3%) - ????");
     }
 }

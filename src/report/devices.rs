@@ -10,7 +10,7 @@ use crate::report::evidence::health_text;
 use crate::report::layout::number_format::lsblk_size;
 use crate::report::layout::{KEEP, TextTable, push_lines, sentence_width, wrap_list};
 use crate::sanitize::{json_text, sanitize};
-use crate::topology::{Kind, Node, Topology};
+use crate::topology::{Node, Topology};
 
 /// A device in the document. Field names are stable; new ones may be added.
 #[derive(Serialize)]
@@ -178,15 +178,6 @@ fn mountpoints(row: &TreeRow<'_>) -> Vec<String> {
     places
 }
 
-/// Returns whether the tree shows a device. With `all`, it shows every device; otherwise it leaves out unused RAM
-/// disks, and unused devices that have no size because nothing backs them, such as a loop device without a file.
-pub fn is_shown(node: &Node, topology: &Topology, all: bool) -> bool {
-    let is_in_use = !node.mountpoints.is_empty() || topology.holders(&node.name).next().is_some();
-    let is_empty = node.size_bytes == Some(0) && node.backing_file.is_none();
-    let may_be_unused = matches!(node.kind, Kind::Loop | Kind::Zram | Kind::Virtual) && is_empty;
-    all || is_in_use || !(may_be_unused || node.kind == Kind::Ram)
-}
-
 struct TreeRow<'a> {
     node: &'a Node,
     /// Tree lines before the name.
@@ -203,7 +194,7 @@ fn tree_rows(topology: &Topology, all: bool) -> Vec<TreeRow<'_>> {
         topology
             .nodes()
             .iter()
-            .filter(|node| is_shown(node, topology, all))
+            .filter(|node| all || topology.is_of_use(node))
     };
     let is_root = |node: &&Node| {
         !node
@@ -239,7 +230,7 @@ fn push_subtree<'a>(
     while let Some((node, stem, prefix)) = pending.pop() {
         let is_repeated = !drawn.insert(&node.name);
         let mut holders: Vec<&Node> = topology.holders(&node.name).collect();
-        holders.retain(|node| !is_repeated && is_shown(node, topology, all));
+        holders.retain(|node| !is_repeated && (all || topology.is_of_use(node)));
         for (index, holder) in holders.iter().enumerate().rev() {
             let (branch, line) = if index + 1 < holders.len() {
                 ("├─", "│ ")

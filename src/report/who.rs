@@ -73,7 +73,6 @@ struct Row<'a> {
     comm: Option<&'a str>,
     pid: Option<u32>,
     tid: Option<u32>,
-    is_blocked: Option<bool>,
     /// Reads and writes per second.
     ios_per_s: Option<[f64; 2]>,
     /// KiB per second read and written.
@@ -140,7 +139,6 @@ impl<'a> Row<'a> {
         let mut row = Self {
             kind: PROCESS,
             elapsed_s,
-            is_blocked: Some(task.is_some()),
             ..Self::default()
         };
         if let Some(task) = task {
@@ -239,7 +237,7 @@ const COLUMNS: &[Column] = &[
         "is_blocked",
         "whether it is blocked on I/O",
         OF_PROCESS,
-        |_, row| Flag(row.is_blocked),
+        |_, row| Flag((row.kind == PROCESS).then_some(row.tid.is_some())),
     ),
     ("reads_per_s", "reads per second", OF_CGROUP, |_, row| {
         Number(row.ios_per_s.map(|[reads, _]| reads))

@@ -217,6 +217,12 @@ fn describe(quantity: Quantity) -> Described {
         name: format!("{} {noun}", direction.name()),
         value,
     };
+    let of_all = |key, name: &str, value| Described {
+        key,
+        direction: None,
+        name: name.to_owned(),
+        value,
+    };
     match quantity {
         Quantity::Rate(direction) => Described {
             name: format!("{} per second", direction.noun()),
@@ -228,18 +234,8 @@ fn describe(quantity: Quantity) -> Described {
         Quantity::Size(direction) => of("size_kib", direction, "size", |kib| {
             format!("{} KiB", number(kib))
         }),
-        Quantity::ReadShare => Described {
-            key: "read_pct",
-            direction: None,
-            name: "reads among requests".to_owned(),
-            value: cells::percent,
-        },
-        Quantity::Queue => Described {
-            key: "queue",
-            direction: None,
-            name: "queue".to_owned(),
-            value: cells::queue,
-        },
+        Quantity::ReadShare => of_all("read_pct", "reads among requests", cells::percent),
+        Quantity::Queue => of_all("queue", "queue", cells::queue),
         Quantity::Latency(direction) => of("await_ms", direction, "latency at any queue", time),
         Quantity::LatencyAt(class) => {
             let queue = match class.queue() {

@@ -19,6 +19,7 @@ use crate::report::layout::{
     KEEP, TextTable, UNLIMITED_WIDTH, number_format as cells, push_lines, sentence_width,
 };
 use crate::sanitize::sanitize;
+use crate::terminal::to_ascii;
 
 const INDENT: usize = 4;
 
@@ -522,7 +523,11 @@ fn drawn(
             };
         }
     }
-    sparkline(&columns, range, report.is_unicode)
+    let line = sparkline(&columns, range);
+    match report.is_unicode {
+        true => line,
+        false => to_ascii(&line),
+    }
 }
 
 /// Appends the devices that are not in the table on one line.
