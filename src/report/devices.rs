@@ -28,19 +28,18 @@ struct Device<'a> {
 /// Appends every device as `{"devices":[...]}`, one to a line: its [`Node`] with null for unknown values, the number of
 /// layers below it, the devices stacked directly on it, and the facts about its health.
 pub fn json(topology: &Topology, facts: &HealthFacts, out: &mut Vec<u8>) {
-    let unknown = Health::default();
     out.extend_from_slice(b"{\"devices\":[");
     for (index, node) in topology.nodes().iter().enumerate() {
         let holders = topology
             .holders(&node.name)
             .map(|node| node.name.as_str())
             .collect();
-        let health = facts.get(&node.name).map_or(&unknown, |health| health);
+        let health = facts.get(&node.name).cloned().unwrap_or_default();
         let device = Device {
             node,
             depth: topology.depth(&node.name),
             holders,
-            health,
+            health: &health,
         };
         out.extend_from_slice(if index == 0 { b"\n" } else { b",\n" });
         // Serializing text and numbers cannot fail.
@@ -52,12 +51,12 @@ pub fn json(topology: &Topology, facts: &HealthFacts, out: &mut Vec<u8>) {
 
 /// Appends a line for each device that something is wrong with, as the kernel says.
 pub fn push_troubles(topology: &Topology, facts: &HealthFacts, width: usize, out: &mut Vec<u8>) {
-    let known = topology
-        .nodes()
-        .iter()
-        .filter_map(|node| Some((&node.name, facts.get(&node.name)?)));
-    for text in known.filter_map(|(name, health)| health_text(name, &health.troubles(None), None)) {
-        push_lines(&text, [""; 2], sentence_width(width), out);
+    for node in topology.nodes() {
+        let health = facts.get(&node.name);
+        let text = health.and_then(|of| health_text(&node.name, &of.troubles(None), None));
+        if let Some(text) = text {
+            push_lines(&text, [""; 2], sentence_width(width), out);
+        }
     }
 }
 

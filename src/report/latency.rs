@@ -212,7 +212,7 @@ pub fn table(
         table.push(out);
     }
     for note in notes {
-        push_note(&note, width, "", "", out);
+        push_note(&note, width, [""; 2], out);
     }
     out.push(b'\n');
 }
@@ -295,15 +295,10 @@ fn interval_notes(traced: &TracedInterval, has_requests: bool) -> Vec<String> {
     notes
 }
 
-/// Appends a note in parentheses, in lines of at most `width` columns. The first line begins with `first`, the others
-/// with `next`, which must be as wide.
-pub(crate) fn push_note(note: &str, width: usize, first: &str, next: &str, out: &mut Vec<u8>) {
-    push_lines(
-        &format!("({note})"),
-        [first, next],
-        sentence_width(width),
-        out,
-    );
+/// Appends a note in parentheses, in lines of at most `width` columns. `starts` has the beginning of the first line and
+/// that of the others, which must be as wide.
+pub(crate) fn push_note(note: &str, width: usize, starts: [&str; 2], out: &mut Vec<u8>) {
+    push_lines(&format!("({note})"), starts, sentence_width(width), out);
 }
 
 /// Returns the failed requests of a device by error, such as `Input/output error 3`; `None` without any.
@@ -395,8 +390,9 @@ pub fn heatmap(
     time_zone: &TimeZone,
     out: &mut Vec<u8>,
 ) {
-    let end = interval.header.end;
-    let mut clock = end
+    let mut clock = interval
+        .header
+        .end
         .map(|end| time_of_day(end, time_zone))
         .unwrap_or_default();
     let mut is_empty = true;
@@ -411,7 +407,7 @@ pub fn heatmap(
         }
     }
     for note in interval_notes(interval.traced, !is_empty) {
-        push_note(&note, width, &format!("{clock:9}"), "         ", out);
+        push_note(&note, width, [&format!("{clock:9}"), "         "], out);
     }
 }
 

@@ -45,11 +45,9 @@ pub const SORT_KEYS: [&str; 6] = ["MB/s", "rMB/s", "wMB/s", "iops", "r/s", "w/s"
 
 /// Returns the value by which a row is sorted: the bytes if its requests are not counted, as those of processes.
 fn sort_value(key: &str, row: &Row<'_>) -> f64 {
-    let bytes = row.kib_per_s.unwrap_or_default();
-    let [read, write] = if key.ends_with("MB/s") {
-        bytes
-    } else {
-        row.ios_per_s.unwrap_or(bytes)
+    let [read, write] = match row.ios_per_s {
+        Some(requests) if !key.ends_with("MB/s") => requests,
+        _ => row.kib_per_s.unwrap_or_default(),
     };
     match key {
         "rMB/s" | "r/s" => read,
@@ -410,7 +408,7 @@ pub fn table(interval: &WhoInterval<'_>, width: usize, time_zone: &TimeZone, out
     out.extend_from_slice(title.as_bytes());
     push_tables(interval, width, out);
     for note in interval_notes(interval) {
-        push_note(&note, width, "", "", out);
+        push_note(&note, width, [""; 2], out);
     }
     out.push(b'\n');
 }
@@ -553,7 +551,7 @@ pub fn hidden_processes_text(
     may_read_all: bool,
 ) -> Option<String> {
     let hidden = attribution.processes.as_ref()?.hidden;
-    let plural = if hidden == 1 { "" } else { "es" };
+    let processes = counted(hidden, "process");
     let reason = match (is_live, may_read_all) {
         (true, false) => {
             "cannot be read: permission denied (needs root, or CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE)"
@@ -561,7 +559,7 @@ pub fn hidden_processes_text(
         (true, true) => "cannot be read even by root: a security policy denies it",
         (false, _) => "is not in this recording: permission was denied",
     };
-    (hidden > 0).then(|| format!("the I/O of {hidden} process{plural} {reason}"))
+    (hidden > 0).then(|| format!("the I/O of {processes} {reason}"))
 }
 
 /// Returns the sentence about a read of a process that hangs; `None` if none does.

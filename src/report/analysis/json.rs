@@ -153,6 +153,7 @@ fn incident(summary: &IncidentSummary) -> Json {
         .map(|one| &*one.names.device)
         .collect();
     let limit = incident.limit();
+    let limit = limit.as_ref();
     let waiting = waiting_tasks(incident);
     object! {
         "incident": incident.id,
@@ -174,10 +175,10 @@ fn incident(summary: &IncidentSummary) -> Json {
         "requests_per_s": harm.per_s,
         "queue": harm.queue,
         "waiting_tasks": waiting.join(","),
-        "limit_kind": limit.as_ref().map(Limit::rate_name),
-        "limit_value": limit.as_ref().map(|limit| limit.value),
-        "limit_source": limit.as_ref().map(|limit| limit.source.name()),
-        "limit_device": limit.as_ref().map(|limit| &*limit.device),
+        "limit_kind": limit.map(Limit::rate_name),
+        "limit_value": limit.map(|limit| limit.value),
+        "limit_source": limit.map(|limit| limit.source.name()),
+        "limit_device": limit.map(|limit| &*limit.device),
         "text": incident_parts(incident, harm).join("; "),
     }
 }

@@ -12,7 +12,7 @@ use crate::counters::{Fact, FactKind, FactValue, Health, SYNC_ACTION, SYNC_COMPL
 use crate::intervals::{DeviceActivity, IntervalHeader};
 use crate::judge::{
     Assessment, BaselineSource, DeviceReport, Doubt, Evidence, HealthEvidence, IoDirection,
-    Latency, NfsWait, Plateau, RateUnit, SharedLimit, SlowBesidePeers, Verdict, hidden_io_wait_pct,
+    Latency, NfsWait, Plateau, PlateauInRun, RateUnit, SharedLimit, Verdict, hidden_io_wait_pct,
 };
 use crate::report::layout::sentence_numbers::{
     counted, duration, mib, multiple, number, per_second, percent, percent_of, queue, time,
@@ -67,10 +67,10 @@ fn evidence_text(evidence: &Evidence) -> String {
             for_s,
             may_be_leaked,
         } => {
-            let in_flight = in_flight.map_or_else(
-                || "requests wait".to_owned(),
-                |count| format!("{count} in flight"),
-            );
+            let in_flight = match in_flight {
+                Some(count) => format!("{count} in flight"),
+                None => "requests wait".to_owned(),
+            };
             let leaked = if *may_be_leaked {
                 "; no task has waited for I/O for minutes, so the kernel may have lost count of them"
             } else {
@@ -94,10 +94,10 @@ fn evidence_text(evidence: &Evidence) -> String {
             latencies,
         } => {
             // With a limit that releases requests in slices, none may be in flight at that moment.
-            let in_flight = in_flight.filter(|count| *count > 0);
-            let in_flight = in_flight
-                .map(|count| format!("{count} in flight; "))
-                .unwrap_or_default();
+            let in_flight = match in_flight {
+                Some(count) if *count > 0 => format!("{count} in flight; "),
+                _ => String::new(),
+            };
             let below: Vec<String> = below
                 .iter()
                 .map(|name| sanitize(name).into_owned())
@@ -125,16 +125,14 @@ fn evidence_text(evidence: &Evidence) -> String {
             ..
         } => latency_text(*direction, latency, *source, *seen_s_ago, *doubt),
         Evidence::SlowBesidePeers(slow) => {
-            let SlowBesidePeers {
-                direction,
-                times,
-                peers,
-                lasted_s,
-            } = slow;
-            let (latency, times) = (latency_name(*direction), multiple(*times));
-            let lasted = duration(*lasted_s);
+            let direction = match slow.direction {
+                IoDirection::Both => String::new(),
+                one => format!("{} ", one.name()),
+            };
+            let (times, peers) = (multiple(slow.times), slow.peers);
+            let lasted = duration(slow.lasted_s);
             format!(
-                "{latency} {times} its {peers} peers at the same time, with a like load, for {lasted}"
+                "{direction}latency {times} its {peers} peers at the same time, with a like load, for {lasted}"
             )
         }
         Evidence::SharedLimit(limit) => shared_limit_text(limit),
@@ -144,15 +142,6 @@ fn evidence_text(evidence: &Evidence) -> String {
         }
         Evidence::AtLimit(limit) => cgroup_limit_text(limit),
         Evidence::Health(health) => health_evidence_text(health),
-    }
-}
-
-fn latency_name(direction: IoDirection) -> &'static str {
-    match direction {
-        IoDirection::Reads => "read latency",
-        IoDirection::Writes => "write latency",
-        IoDirection::Both => "latency",
-        IoDirection::Flushes => "flush latency",
     }
 }
 
@@ -202,7 +191,7 @@ fn of_what_text(times: f64, source: BaselineSource, seen_s_ago: Option<f64>) -> 
         BaselineSource::Given => "the given baseline".to_owned(),
         BaselineSource::Saved => "the saved baseline".to_owned(),
         BaselineSource::SinceBoot => "the mean since boot".to_owned(),
-        BaselineSource::Class(class) => class_text(class).to_owned(),
+        BaselineSource::Class(class) => format!("what any {} needs", class_noun(class)),
         BaselineSource::Peers => "its peers".to_owned(),
         BaselineSource::Learned | BaselineSource::Lowest => match seen_s_ago {
             Some(seconds) if seconds >= 1.0 => {
@@ -224,35 +213,26 @@ fn of_what_text(times: f64, source: BaselineSource, seen_s_ago: Option<f64>) -> 
 
 /// `shared with sdb and sdc: together 3,000 requests/s (±0.2%), while the rate of each varies`.
 fn shared_limit_text(limit: &SharedLimit) -> String {
-    let SharedLimit {
-        others,
-        unit,
-        rate,
-        variation,
-        ..
-    } = limit;
-    let others: Vec<String> = others
-        .iter()
-        .map(|name| sanitize(name).into_owned())
-        .collect();
-    let rate = match unit {
-        RateUnit::Requests => per_second(*rate, "requests"),
-        RateUnit::Kib => format!("{}/s", mib(*rate)),
+    let others = limit.others.iter().map(|name| sanitize(name).into_owned());
+    let others: Vec<String> = others.collect();
+    let rate = match limit.unit {
+        RateUnit::Requests => per_second(limit.rate, "requests"),
+        RateUnit::Kib => format!("{}/s", mib(limit.rate)),
     };
-    let variation = variation_text(*variation);
+    let variation = variation_text(limit.variation);
     format!(
         "shared with {}: together {rate} ({variation}), while the rate of each varies",
         others.join(", ")
     )
 }
 
-fn class_text(class: Option<DeviceClass>) -> &'static str {
+fn class_noun(class: Option<DeviceClass>) -> &'static str {
     match class {
-        None => "what any disk needs",
-        Some(DeviceClass::HardDisk) => "what any hard disk needs",
-        Some(DeviceClass::Ssd) => "what any SSD needs",
-        Some(DeviceClass::Nvme) => "what any NVMe SSD needs",
-        Some(DeviceClass::Network) => "what any network volume needs",
+        None => "disk",
+        Some(DeviceClass::HardDisk) => "hard disk",
+        Some(DeviceClass::Ssd) => "SSD",
+        Some(DeviceClass::Nvme) => "NVMe SSD",
+        Some(DeviceClass::Network) => "network volume",
     }
 }
 
@@ -262,7 +242,8 @@ pub(crate) fn hidden_io_wait_causes(nfs: &[NfsWait]) -> String {
         return "a network file system, a limit above the device (cgroup io.max), or swap in a cgroup"
             .to_owned();
     }
-    nfs.iter().map(nfs_wait_text).collect::<Vec<_>>().join(", ")
+    let texts: Vec<String> = nfs.iter().map(nfs_wait_text).collect();
+    texts.join(", ")
 }
 
 /// What an NFS mount waits for: `NFS at /data has had requests without an answer for 12 s`.
@@ -338,19 +319,13 @@ fn verdict_text(report: &DeviceReport) -> String {
             let seconds = duration(report.times.of(Verdict::Stalled));
             format!("was stalled for {seconds}{worst}")
         }
-        Verdict::Capped if !report.plateaus.is_empty() => {
-            let plateaus: Vec<Plateau> = report
-                .plateaus
-                .iter()
-                .map(|one| one.plateau.clone())
-                .collect();
-            capped_text(&plateaus)
-        }
+        Verdict::Capped if !report.plateaus.is_empty() => capped_text(&report.plateaus),
         _ => format!("is {} {share} of the time with work{worst}", verdict.name()),
     }
 }
 
-fn capped_text(plateaus: &[Plateau]) -> String {
+fn capped_text(plateaus: &[PlateauInRun]) -> String {
+    let plateaus: Vec<&Plateau> = plateaus.iter().map(|one| &one.plateau).collect();
     // Caps of reads and of writes apply at the same time.
     let is_in_turns = plateaus
         .windows(2)
@@ -360,18 +335,14 @@ fn capped_text(plateaus: &[Plateau]) -> String {
     } else {
         (" and ", "; ")
     };
-    let rates: Vec<String> = plateaus
-        .iter()
-        .map(|one| format!("{}{}", plateau_rate(one), limit_suffix(one)))
-        .collect();
-    let evidence = |one: &Plateau| {
-        if is_in_turns {
-            plateau_evidence(one)
-        } else {
-            format!("{} {}", one.direction.name(), plateau_evidence(one))
-        }
-    };
-    let evidence: Vec<String> = plateaus.iter().map(evidence).collect();
+    let (mut rates, mut evidence) = (Vec::new(), Vec::new());
+    for one in plateaus {
+        rates.push(format!("{}{}", plateau_rate(one), limit_suffix(one)));
+        evidence.push(match is_in_turns {
+            true => plateau_evidence(one),
+            false => format!("{} {}", one.direction.name(), plateau_evidence(one)),
+        });
+    }
     format!("is capped at {}: {}", rates.join(word), evidence.join(join))
 }
 
@@ -542,7 +513,7 @@ mod latency_tests {
 mod explanation_tests {
     use super::*;
     use crate::attribution::LimitSource;
-    use crate::judge::{CloudLimit, CloudVolume, ExceededCap, PlateauInRun, VerdictTimes};
+    use crate::judge::{CloudLimit, CloudVolume, ExceededCap, VerdictTimes};
 
     fn plateau(iops: f64, source: LimitSource, cloud: Vec<CloudLimit>) -> PlateauInRun {
         PlateauInRun {

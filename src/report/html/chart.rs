@@ -21,13 +21,12 @@ pub(super) struct Panel<'a> {
 
 impl<'a> Panel<'a> {
     pub(super) fn new(chart: Chart<'a>, scale: Scale) -> Self {
-        let [legend, drawing, labels] = [const { String::new() }; 3];
         Self {
             chart,
             scale,
-            legend,
-            drawing,
-            labels,
+            legend: String::new(),
+            drawing: String::new(),
+            labels: String::new(),
         }
     }
 

@@ -28,7 +28,7 @@ use crate::report::analysis::{
 use crate::report::layout::sentence_numbers::{counted, duration};
 use crate::report::manual::verdict_meanings;
 use crate::report::scale::without_zeros;
-use crate::sanitize::{json_string, sanitize};
+use crate::sanitize::{json_string, sanitize, shell_word};
 
 const STYLE: &str = include_str!("assets/style.css");
 const SCRIPT: &str = include_str!("assets/script.js");
@@ -291,10 +291,7 @@ impl<'a> Page<'a> {
             duration(longest)
         );
         if let Some(capture) = &self.capture {
-            let command = format!(
-                "blkstat --csv --from {}",
-                crate::sanitize::shell_word(capture)
-            );
+            let command = format!("blkstat --csv --from {}", shell_word(capture));
             *out += &format!("Exact values: <code>{}</code>. ", escape(&command));
         }
         *out += &format!(

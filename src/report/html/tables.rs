@@ -76,15 +76,11 @@ pub(super) fn push_headline(
     if !parts.is_empty() {
         *out += &format!("<p class=\"main\">{}.</p>", escape(&parts.join("; ")));
     }
-    let layers: Vec<String> = main.summary.devices[1..]
-        .iter()
-        .map(|one| name(&one.names.label))
-        .collect();
+    let layers = main.summary.devices[1..].iter();
+    let layers: Vec<String> = layers.map(|one| name(&one.names.label)).collect();
     if !layers.is_empty() {
-        *out += &format!(
-            "<p class=\"main\">Same incident: {}.</p>",
-            layers.join(", ")
-        );
+        let layers = layers.join(", ");
+        *out += &format!("<p class=\"main\">Same incident: {layers}.</p>");
     }
     if others.is_empty() {
         return;
@@ -157,11 +153,10 @@ pub(super) fn push_table(
             begin_s,
             end_s,
         } = placed;
-        let devices = summary
-            .devices
-            .iter()
-            .map(|one| link(&one.names.label, anchor(&one.names.device)));
-        let devices: Vec<String> = devices.collect();
+        let mut devices = Vec::new();
+        for one in &summary.devices {
+            devices.push(link(&one.names.label, anchor(&one.names.device)));
+        }
         let others = match devices.len() {
             1 => String::new(),
             _ => format!(" <small>also {}</small>", devices[1..].join(", ")),

@@ -444,15 +444,12 @@ const TABLE_WIDTH: usize = 73;
 impl Page {
     /// Returns the page as roff.
     pub fn roff(&self) -> String {
-        let name = self.file_name();
-        let name = name
-            .rsplit_once('.')
-            .map_or(name.as_str(), |(name, _)| name);
+        let name = base_name(self.name);
         let mut text = format!(
             ".TH \"{name}\" \"{}\" \"\" \"blkstat {}\" \"blkstat manual\"\n.SH NAME\n{} \\- {}\n",
             section(self.name),
             env!("CARGO_PKG_VERSION"),
-            escape(name),
+            escape(&name),
             escape(&self.summary),
         );
         if !matches!(self.blocks.first(), Some(Block::Heading(..))) {

@@ -263,21 +263,15 @@ pub fn sort_value(key: &str, device: &DeviceInterval) -> f64 {
 }
 
 /// Returns the columns with their meanings, for the manual.
-pub(in crate::report) fn columns_with_meanings() -> Vec<(String, String)> {
+pub(crate) fn columns_with_meanings() -> Vec<(String, String)> {
     let mut meanings = Vec::new();
-    for Column {
-        title,
-        quantity,
-        note,
-        ..
-    } in COLUMNS
-    {
-        let unit = match quantity.unit {
+    for column in COLUMNS {
+        let unit = match column.quantity.unit {
             Unit::KibPerSecond => ", in MiB (1024 * 1024 bytes, as in iostat)",
             _ => "",
         };
-        let meaning = format!("{}{unit}{note}", quantity.meaning);
-        meanings.push(((*title).to_owned(), meaning));
+        let meaning = format!("{}{unit}{}", column.quantity.meaning, column.note);
+        meanings.push((column.title.to_owned(), meaning));
     }
     meanings
 }

@@ -49,6 +49,8 @@ pub(crate) fn header_line(
     width: usize,
 ) -> Vec<Cell> {
     let host = &header.host;
+    // From left to right, with ranks and widths: those that are not always there come last, so that the others keep
+    // their places.
     let mut segments: Vec<(u8, usize, Cell)> = Vec::new();
     let mut push = |rank, width: usize, text: String, emphasis| {
         segments.push((rank, width.max(text.width()), (text, emphasis)));

@@ -169,9 +169,7 @@ impl ColumnChoice {
         let name_width = longest_name
             .min(max_name_width(line_width))
             .max(MIN_NAME_WIDTH);
-        let mounts_width = longest_mounts
-            .min(max_mounts_width(line_width))
-            .max(MOUNTS_TITLE.len());
+        let mounts_width = longest_mounts.min(max_mounts_width(line_width));
         let mut choice = Self {
             shown: Vec::new(),
             hidden: Vec::new(),
@@ -191,7 +189,10 @@ impl ColumnChoice {
             others.retain(|column| !titles.contains(&column.title));
             others
         };
-        let mounts = options.mounts.then_some(MOUNTS_GAP + mounts_width);
+        let mounts = match options.mounts {
+            true => MOUNTS_GAP + mounts_width.max(MOUNTS_TITLE.len()),
+            false => 0,
+        };
         let room = line_width.saturating_sub(name_width);
         if options.all_columns {
             choice.fit(&candidates, mounts, room);
@@ -219,10 +220,10 @@ impl ColumnChoice {
     }
 
     /// Shows those of these columns that fit into `room` beside mount points of this width.
-    fn fit(&mut self, candidates: &[&'static Column], mounts: Option<usize>, room: usize) {
+    fn fit(&mut self, candidates: &[&'static Column], mounts: usize, room: usize) {
         let mut widths: Vec<usize> = candidates.iter().map(|column| self.width(column)).collect();
         let mut ranks: Vec<u8> = candidates.iter().map(|column| column.rank).collect();
-        widths.push(mounts.unwrap_or(0));
+        widths.push(mounts);
         ranks.push(MOUNTS_RANK);
         let fitted = fit_columns(&widths, &ranks, room);
         self.shown.clear();

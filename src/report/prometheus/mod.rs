@@ -358,16 +358,13 @@ impl Metrics<'_> {
         let Some(begin) = incident.begin.at else {
             return;
         };
-        let begin_is_known = match incident.begin_is_known {
-            true => "true",
-            false => "false",
-        };
+        let begin_is_known = incident.begin_is_known.to_string();
         let labels = [
             ("incident", &*incident.id.to_string()),
             ("victim", &incident.victim.device),
             ("cause", incident.cause.as_ref().map_or("", Cause::name)),
             ("owner", incident.owner.as_deref().unwrap_or_default()),
-            ("begin_known", begin_is_known),
+            ("begin_known", &begin_is_known),
         ];
         self.push(&labels, Value::Real(begin.as_millisecond() as f64 / 1e3));
     }
