@@ -28,7 +28,7 @@
 //!
 //! # Module order
 //!
-//! A module imports only modules to its left; `tests/repository/layering.rs` checks it: [`exit`], [`os_error`], [`memory_lock`], [`sanitize`], [`units`], [`time_range`], [`schedule`], [`compression`],
+//! A module imports only modules to its left; `tests/repository/layering.rs` checks it: [`exit`], [`os_error`], [`memory_lock`], [`sanitize`], [`units`], [`fixed_decimal`], [`time_range`], [`schedule`], [`compression`],
 //! [`signals`], [`terminal`], [`clock`], [`counters`], [`topology`], [`baselines`], [`attribution`], [`capture`],
 //! [`metrics`], [`judge`], [`quantities`], [`source`], [`known_baselines`], [`intervals`], [`totals`], [`sink`], [`report`],
 //! [`console`], `screen`, [`iostat`], [`pt_diskstats`], [`commands`].
@@ -52,6 +52,7 @@ pub mod compression;
 pub mod console;
 pub mod counters;
 pub mod exit;
+pub mod fixed_decimal;
 pub mod intervals;
 pub mod iostat;
 pub mod judge;

@@ -10,6 +10,5 @@ pub(crate) mod layout;
 pub mod manual;
 pub mod native;
 pub mod prometheus;
-mod remedy;
 pub(crate) mod scale;
 pub mod who;

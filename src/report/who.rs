@@ -45,11 +45,9 @@ pub const SORT_KEYS: [&str; 6] = ["MB/s", "rMB/s", "wMB/s", "iops", "r/s", "w/s"
 
 /// Returns the value by which a row is sorted: the bytes if its requests are not counted, as those of processes.
 fn sort_value(key: &str, row: &Row<'_>) -> f64 {
-    let bytes = row.kib_per_s.unwrap_or_default();
-    let [read, write] = if key.ends_with("MB/s") {
-        bytes
-    } else {
-        row.ios_per_s.unwrap_or(bytes)
+    let [read, write] = match row.ios_per_s {
+        Some(requests) if !key.ends_with("MB/s") => requests,
+        _ => row.kib_per_s.unwrap_or_default(),
     };
     match key {
         "rMB/s" | "r/s" => read,
@@ -73,7 +71,6 @@ struct Row<'a> {
     comm: Option<&'a str>,
     pid: Option<u32>,
     tid: Option<u32>,
-    is_blocked: Option<bool>,
     /// Reads and writes per second.
     ios_per_s: Option<[f64; 2]>,
     /// KiB per second read and written.
@@ -137,38 +134,33 @@ impl<'a> Row<'a> {
         task: Option<&'a BlockedTask>,
         elapsed_s: Option<f64>,
     ) -> Self {
-        let bytes = process
-            .map(|process| [process.read_bytes, process.write_bytes])
-            .zip(elapsed_s);
-        Self {
+        let mut row = Self {
             kind: PROCESS,
             elapsed_s,
-            cgroup: process
-                .and_then(|process| process.cgroup.as_deref())
-                .or(task.and_then(|task| task.cgroup.as_deref())),
-            comm: process
-                .map(|process| &*process.comm)
-                .or(task.map(|task| &*task.comm)),
-            pid: process
-                .map(|process| process.pid)
-                .or(task.map(|task| task.pid)),
-            tid: task.map(|task| task.tid),
-            is_blocked: Some(task.is_some()),
-            kib_per_s: bytes
-                .map(|(bytes, elapsed_s)| bytes.map(|bytes| bytes as f64 / KIB / elapsed_s)),
-            delay_permille: task.and_then(|task| task.delay_permille),
             ..Self::default()
+        };
+        if let Some(task) = task {
+            row.cgroup = task.cgroup.as_deref();
+            row.comm = Some(&task.comm);
+            row.pid = Some(task.pid);
+            row.tid = Some(task.tid);
+            row.delay_permille = task.delay_permille;
         }
+        if let Some(process) = process {
+            row.cgroup = process.cgroup.as_deref().or(row.cgroup);
+            row.comm = Some(&process.comm);
+            row.pid = Some(process.pid);
+            let bytes = [process.read_bytes, process.write_bytes];
+            row.kib_per_s = elapsed_s.map(|seconds| bytes.map(|of| of as f64 / KIB / seconds));
+        }
+        row
     }
 
     /// Returns the name of the cgroup for people.
     fn cgroup_name(&self) -> Option<String> {
-        self.cgroup.map(|path| {
-            if path == UNATTRIBUTED {
-                path.to_owned()
-            } else {
-                cgroup_name(path)
-            }
+        self.cgroup.map(|path| match path {
+            UNATTRIBUTED => path.to_owned(),
+            path => cgroup_name(path),
         })
     }
 
@@ -243,7 +235,7 @@ const COLUMNS: &[Column] = &[
         "is_blocked",
         "whether it is blocked on I/O",
         OF_PROCESS,
-        |_, row| Flag(row.is_blocked),
+        |_, row| Flag((row.kind == PROCESS).then_some(row.tid.is_some())),
     ),
     ("reads_per_s", "reads per second", OF_CGROUP, |_, row| {
         Number(row.ios_per_s.map(|[reads, _]| reads))
@@ -313,11 +305,12 @@ const COLUMNS: &[Column] = &[
 /// Returns the lines of an interval: for each device its cgroups and the unattributed rest, then the processes, and
 /// the blocked tasks that are not among them.
 fn rows<'a>(interval: &'a WhoInterval<'_>) -> Vec<Row<'a>> {
-    let of_devices = interval
-        .devices
-        .iter()
-        .flat_map(|(usage, _)| Row::of_device(usage, interval));
-    of_devices.chain(processes(interval)).collect()
+    let mut rows = Vec::new();
+    for (usage, _) in &interval.devices {
+        rows.extend(Row::of_device(usage, interval));
+    }
+    rows.extend(processes(interval));
+    rows
 }
 
 /// Sorts rows and keeps as many as are shown, and those of cgroups at their limits.
@@ -333,43 +326,27 @@ fn processes<'a>(interval: &'a WhoInterval<'_>) -> Vec<Row<'a>> {
     let Some(attribution) = interval.attribution else {
         return Vec::new();
     };
-    let elapsed_s = attribution
-        .processes
-        .as_ref()
-        .map(|processes| processes.elapsed.as_secs_f64());
-    let busy = attribution
-        .processes
-        .iter()
-        .flat_map(|processes| &processes.busiest)
-        .map(|process| {
-            let task = attribution
-                .blocked
-                .iter()
-                .find(|task| task.tid == process.pid);
-            Row::process(Some(process), task, elapsed_s)
-        });
-    let mut rows = busy.collect();
+    let scanned = attribution.processes.as_ref();
+    let elapsed_s = scanned.map(|processes| processes.elapsed.as_secs_f64());
+    let blocked = &attribution.blocked;
+    let mut rows = Vec::new();
+    for process in scanned.iter().flat_map(|processes| &processes.busiest) {
+        let task = blocked.iter().find(|task| task.tid == process.pid);
+        rows.push(Row::process(Some(process), task, elapsed_s));
+    }
     sort_and_cut(&mut rows, interval);
-    let is_busy = |task: &&BlockedTask| rows.iter().any(|row| row.pid == Some(task.tid));
-    let others: Vec<&BlockedTask> = attribution
-        .blocked
-        .iter()
-        .filter(|task| !is_busy(task))
-        .collect();
-    rows.extend(
-        others
-            .into_iter()
-            .map(|task| Row::process(None, Some(task), elapsed_s)),
-    );
+    let busy = rows.len();
+    for task in blocked {
+        if !rows[..busy].iter().any(|row| row.pid == Some(task.tid)) {
+            rows.push(Row::process(None, Some(task), elapsed_s));
+        }
+    }
     rows
 }
 
 /// Returns the fields with their meanings, for the manual.
-pub(in crate::report) fn fields() -> Vec<(&'static str, &'static str)> {
-    COLUMNS
-        .iter()
-        .map(|(name, meaning, ..)| (*name, *meaning))
-        .collect()
+pub(super) fn fields() -> impl Iterator<Item = (&'static str, &'static str)> {
+    COLUMNS.iter().map(|(name, meaning, ..)| (*name, *meaning))
 }
 
 /// Appends the names of the fields of a kind of lines.
@@ -431,16 +408,17 @@ pub fn table(interval: &WhoInterval<'_>, width: usize, time_zone: &TimeZone, out
     out.extend_from_slice(title.as_bytes());
     push_tables(interval, width, out);
     for note in interval_notes(interval) {
-        push_note(&note, width, "", "", out);
+        push_note(&note, width, [""; 2], out);
     }
     out.push(b'\n');
 }
 
 /// Appends the tables of cgroups and processes, without those that are empty.
 pub(crate) fn push_tables(interval: &WhoInterval<'_>, width: usize, out: &mut Vec<u8>) {
-    let of_device =
-        |(usage, partitions): &(&DeviceUse, Vec<&str>)| cgroup_cells(usage, partitions, interval);
-    let cgroups: Vec<Vec<String>> = interval.devices.iter().flat_map(of_device).collect();
+    let mut cgroups = Vec::new();
+    for (usage, partitions) in &interval.devices {
+        cgroups.extend(cgroup_cells(usage, partitions, interval));
+    }
     let processes = processes(interval).iter().map(process_cells).collect();
     push_table(&CGROUP_COLUMNS, "lrrrrrl", cgroups, width, out);
     push_table(&PROCESS_COLUMNS, "lrlrrrl", processes, width, out);
@@ -475,62 +453,48 @@ fn cgroup_cells(
         [] => String::new(),
         partitions => format!(" (whole disk of {})", partitions.join(", ")),
     };
-    let cells = |name: String, row: &Row<'_>| {
-        let [reads, writes, read, written] = rate_cells(row);
-        let share = row.share_pct.map(percent).unwrap_or_default();
-        vec![
-            name,
-            reads,
-            writes,
-            read,
-            written,
-            share,
-            limits_cell(row.limits),
-        ]
-    };
     let name = sanitize(&format!("{}{on_it}", usage.name)).into_owned();
-    let whole = cells(name, &Row::rates(&Row::default(), &usage.total));
-    let rows = Row::of_device(usage, interval).into_iter();
-    let rows = rows.filter(|row| row.share_pct.is_some() || row.ios_per_s.is_some());
-    let cgroups = rows.map(|row| cells(format!("  {}", cgroup_cell(&row)), &row));
-    [whole].into_iter().chain(cgroups).collect()
+    let whole = Row::rates(&Row::default(), &usage.total);
+    let mut rows = vec![use_cells(name, &whole)];
+    for row in Row::of_device(usage, interval) {
+        if row.share_pct.is_some() || row.ios_per_s.is_some() {
+            rows.push(use_cells(format!("  {}", cgroup_cell(&row)), &row));
+        }
+    }
+    rows
+}
+
+fn use_cells(name: String, row: &Row<'_>) -> Vec<String> {
+    let mut cells = vec![name];
+    cells.extend(rate_cells(row));
+    cells.push(row.share_pct.map(percent).unwrap_or_default());
+    cells.push(limits_cell(row.limits));
+    cells
 }
 
 /// Returns the cells of a process or blocked task.
 fn process_cells(row: &Row<'_>) -> Vec<String> {
     let comm = sanitize(row.comm.unwrap_or_default()).into_owned();
-    let state = if row.is_blocked == Some(true) {
-        "D"
-    } else {
-        ""
-    }
-    .to_owned();
+    let state = if row.tid.is_some() { "D" } else { "" };
     let [_, _, read, written] = rate_cells(row);
     // The share of the time that the task waited for devices.
-    let delay = row
-        .delay_permille
-        .map(|permille| percent(permille as f64 / 10.0))
-        .unwrap_or_default();
+    let delay = row.delay_permille.map(|of| percent(of as f64 / 10.0));
     vec![
         comm,
         id_cell(row),
-        state,
+        state.to_owned(),
         read,
         written,
-        delay,
+        delay.unwrap_or_default(),
         cgroup_cell(row),
     ]
 }
 
 /// Returns requests per second and throughput of reads and of writes.
 fn rate_cells(row: &Row<'_>) -> [String; 4] {
-    let [reads, writes] = row
-        .ios_per_s
-        .map_or_else(Default::default, |ios| ios.map(number));
+    let [reads, writes] = row.ios_per_s.map(|ios| ios.map(number)).unwrap_or_default();
     let mib = |kib: f64| number(kib / 1024.0);
-    let [read, written] = row
-        .kib_per_s
-        .map_or_else(Default::default, |kib| kib.map(mib));
+    let [read, written] = row.kib_per_s.map(|kib| kib.map(mib)).unwrap_or_default();
     [reads, writes, read, written]
 }
 
@@ -587,7 +551,7 @@ pub fn hidden_processes_text(
     may_read_all: bool,
 ) -> Option<String> {
     let hidden = attribution.processes.as_ref()?.hidden;
-    let plural = if hidden == 1 { "" } else { "es" };
+    let processes = counted(hidden, "process");
     let reason = match (is_live, may_read_all) {
         (true, false) => {
             "cannot be read: permission denied (needs root, or CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE)"
@@ -595,7 +559,7 @@ pub fn hidden_processes_text(
         (true, true) => "cannot be read even by root: a security policy denies it",
         (false, _) => "is not in this recording: permission was denied",
     };
-    (hidden > 0).then(|| format!("the I/O of {hidden} process{plural} {reason}"))
+    (hidden > 0).then(|| format!("the I/O of {processes} {reason}"))
 }
 
 /// Returns the sentence about a read of a process that hangs; `None` if none does.

@@ -5,7 +5,8 @@ use std::io::Write;
 use jiff::tz::TimeZone;
 use unicode_width::UnicodeWidthStr;
 
-use super::lines::{GAP, Message, date, draw_summary, event_text, header_line, who_line};
+use super::lines::{GAP, Message, date, event_text, header_line, who_line};
+use super::summary::draw_summary;
 use super::{
     ColumnChoice, Emphasis, MOUNTS_GAP, TableOptions, max_mounts_width, paint, paint_from,
 };
@@ -191,18 +192,13 @@ impl TableWriter {
     fn push_device(&mut self, line: &DeviceInterval, out: &mut Vec<u8>) {
         self.push_name(line.label(), out);
         let has_mounts = self.options.mounts && !line.names.mountpoints.is_empty();
-        let hidden_activity = || {
-            line.activity()
-                .filter(|activity| self.is_activity_hidden(activity))
-        };
-        match Message::for_state(&line.state)
-            .or_else(|| hidden_activity().map(Message::for_hidden_activity))
-        {
-            Some(message) => self.push_message(&message, has_mounts, out),
-            None => line
-                .activity()
-                .into_iter()
-                .for_each(|activity| self.push_cells(activity, out)),
+        let activity = line.activity();
+        let hidden = activity.filter(|activity| self.is_activity_hidden(activity));
+        let message = Message::for_state(&line.state);
+        if let Some(message) = message.or_else(|| hidden.map(Message::for_hidden_activity)) {
+            self.push_message(&message, has_mounts, out);
+        } else if let Some(activity) = activity {
+            self.push_cells(activity, out);
         }
         if has_mounts {
             self.push_mounts(&line.names.mountpoints, out);
@@ -303,11 +299,9 @@ impl TableWriter {
             let (begin, width) = (out.len(), self.columns.width(column));
             column.push_cell(activity, width, width - 1, out);
             if self.options.colors {
-                let begin = begin
-                    + out[begin..]
-                        .iter()
-                        .take_while(|byte| **byte == b' ')
-                        .count();
+                let cell = &out[begin..];
+                let blanks = cell.iter().take_while(|byte| **byte == b' ').count();
+                let begin = begin + blanks;
                 let threshold = self.options.saturation_threshold;
                 paint_from(
                     begin,
@@ -339,12 +333,10 @@ impl TableWriter {
     /// Appends a message instead of the cells: padded to their width if something follows.
     fn push_message(&self, message: &Message, is_followed: bool, out: &mut Vec<u8>) {
         let cells = self.columns.cells_width;
-        let width = self.width.saturating_sub(self.columns.name_width + 1);
-        let width = if is_followed {
-            width.min(cells.saturating_sub(1))
-        } else {
-            width
-        };
+        let mut width = self.width.saturating_sub(self.columns.name_width + 1);
+        if is_followed {
+            width = width.min(cells.saturating_sub(1));
+        }
         let text = message
             .fitting(width)
             .map(|text| ellipsize(text, width))
@@ -361,12 +353,8 @@ impl TableWriter {
         let has_mark = |activity: &DeviceActivity| {
             activity.flag.is_some() && activity.judged.interval.util_pct().is_some()
         };
-        if !self.has_explained_mark
-            && lines
-                .iter()
-                .filter_map(|line| line.activity())
-                .any(has_mark)
-        {
+        let mut activities = lines.iter().filter_map(|line| line.activity());
+        if !self.has_explained_mark && activities.any(has_mark) {
             self.has_explained_mark = true;
             let text = "? kernel util is implausible: above its upper bound";
             self.push_wrapped(text, "", out);
