@@ -113,6 +113,10 @@ pub struct ProcessStat {
     pub comm: String,
     /// It is in uninterruptible sleep, usually waiting for a device: `D`.
     pub is_blocked: bool,
+    /// The process that started it, or that took it over.
+    pub parent: u32,
+    /// The page faults of the children that ended and were waited for: more than before if another one was.
+    pub faults_of_ended: u64,
     /// The number of threads of the process.
     pub threads: u64,
     /// The time at which it started, in clock ticks since boot. With the number it identifies a task.
@@ -157,6 +161,8 @@ pub fn parse_process_cgroup(text: &[u8], is_v1: bool) -> Option<String> {
 /// Parses /proc/PID/stat or /proc/PID/task/TID/stat. `None` for any other text.
 pub fn parse_process_stat(text: &[u8]) -> Option<ProcessStat> {
     // The numbers of the fields in proc_pid_stat(5), minus the fields up to the one after the name.
+    const PARENT: usize = 4 - 3;
+    const FAULTS_OF_ENDED: usize = 11 - 3;
     const THREADS: usize = 20 - 3;
     const START_TIME: usize = 22 - 3;
     const DELAY: usize = 42 - 3;
@@ -174,6 +180,8 @@ pub fn parse_process_stat(text: &[u8]) -> Option<ProcessStat> {
     Some(ProcessStat {
         comm: String::from_utf8_lossy(&text[open + 1..close]).into_owned(),
         is_blocked: *fields.first()? == "D",
+        parent: u32::try_from(number(PARENT)?).ok()?,
+        faults_of_ended: number(FAULTS_OF_ENDED)?,
         threads: number(THREADS)?,
         start_ticks: number(START_TIME)?,
         delay_ticks: number(DELAY)?,

@@ -233,10 +233,17 @@ pub struct BusyProcess {
     /// Its cgroup; `None` if it ended before that was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<Arc<str>>,
+    /// True for the bytes of its children that ended since the reading before, without what they had then.
+    #[serde(skip_serializing_if = "is_false")]
+    pub is_of_ended_children: bool,
     /// Bytes read from devices.
     pub read_bytes: u64,
     /// Bytes that will be written to devices, counted when memory is modified, not when it is written back.
     pub write_bytes: u64,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// A task in uninterruptible sleep, which usually waits for a device.

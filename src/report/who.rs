@@ -81,6 +81,7 @@ struct Row<'a> {
     share_pct: Option<f64>,
     limits: &'a [LimitUse],
     delay_permille: Option<u64>,
+    is_of_ended_children: Option<bool>,
 }
 
 impl<'a> Row<'a> {
@@ -157,6 +158,7 @@ impl<'a> Row<'a> {
             kib_per_s: bytes
                 .map(|(bytes, elapsed_s)| bytes.map(|bytes| bytes as f64 / KIB / elapsed_s)),
             delay_permille: task.and_then(|task| task.delay_permille),
+            is_of_ended_children: Some(process.is_some_and(|one| one.is_of_ended_children)),
             ..Self::default()
         }
     }
@@ -308,6 +310,12 @@ const COLUMNS: &[Column] = &[
         BOTH,
         |interval, _| Whole(interval.attribution.map(|one| one.skipped)),
     ),
+    (
+        "is_of_ended_children",
+        "whether the bytes are those of children of the process, each since it was last seen: they have ended",
+        OF_PROCESS,
+        |_, row| Flag(row.is_of_ended_children),
+    ),
 ];
 
 /// Returns the lines of an interval: for each device its cgroups and the unattributed rest, then the processes, and
@@ -345,12 +353,12 @@ fn processes<'a>(interval: &'a WhoInterval<'_>) -> Vec<Row<'a>> {
             let task = attribution
                 .blocked
                 .iter()
-                .find(|task| task.tid == process.pid);
+                .find(|task| task.tid == process.pid && !process.is_of_ended_children);
             Row::process(Some(process), task, elapsed_s)
         });
     let mut rows = busy.collect();
     sort_and_cut(&mut rows, interval);
-    let is_busy = |task: &&BlockedTask| rows.iter().any(|row| row.pid == Some(task.tid));
+    let is_busy = |task: &&BlockedTask| rows.iter().any(|row| row.tid == Some(task.tid));
     let others: Vec<&BlockedTask> = attribution
         .blocked
         .iter()
@@ -498,7 +506,10 @@ fn cgroup_cells(
 
 /// Returns the cells of a process or blocked task.
 fn process_cells(row: &Row<'_>) -> Vec<String> {
-    let comm = sanitize(row.comm.unwrap_or_default()).into_owned();
+    let mut name = sanitize(row.comm.unwrap_or_default()).into_owned();
+    if row.is_of_ended_children == Some(true) {
+        name = format!("ended children of {name}");
+    }
     let state = if row.is_blocked == Some(true) {
         "D"
     } else {
@@ -512,7 +523,7 @@ fn process_cells(row: &Row<'_>) -> Vec<String> {
         .map(|permille| percent(permille as f64 / 10.0))
         .unwrap_or_default();
     vec![
-        comm,
+        name,
         id_cell(row),
         state,
         read,

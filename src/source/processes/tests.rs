@@ -1,7 +1,10 @@
 use std::fs;
 use std::time::Duration;
 
-use super::*;
+use super::blocked_tasks::BlockedTaskReader;
+use super::process_io::ProcessIoReader;
+use super::task_files::TICKS_PER_S;
+use crate::counters::BusyProcess;
 
 struct Proc(tempfile::TempDir);
 
@@ -38,6 +41,27 @@ impl Proc {
             &format!("{pid}/task/{tid}/stat"),
             &stat(tid, comm, state, 1, delay_ticks, 2),
         );
+    }
+
+    /// Writes a process that started in second 1, with the bytes of all, of its only thread, and the page faults of its
+    /// children that have ended.
+    fn child(&self, (pid, parent): (u32, u32), faults_of_ended: u64, [all, own]: [u64; 2]) {
+        self.process(pid, "sh", 1, all);
+        let stat = format!(
+            "{pid} (sh) S {parent} {}{faults_of_ended} {}1 0 {TICKS_PER_S} {}0 0 0\n",
+            "0 ".repeat(6),
+            "0 ".repeat(8),
+            "0 ".repeat(19)
+        );
+        self.file(&format!("{pid}/stat"), &stat);
+        self.file(
+            &format!("{pid}/task/{pid}/io"),
+            &format!("read_bytes: {own}\nwrite_bytes: 0\n"),
+        );
+    }
+
+    fn end(&self, pid: u32) {
+        fs::remove_dir_all(self.0.path().join(format!("proc/{pid}"))).unwrap();
     }
 
     fn io_reader(&self) -> ProcessIoReader {
@@ -83,7 +107,7 @@ fn the_busiest_come_first_and_processes_vanish() {
     proc.uptime(105);
     proc.process(7, "db", 1, 1010);
     proc.process(8, "backup", 1, 900);
-    fs::remove_dir_all(proc.0.path().join("proc/10")).unwrap();
+    proc.end(10);
     let expected = vec![(8, "backup".to_owned(), 400), (7, "db".to_owned(), 10)];
     assert_eq!(busiest(&mut reader, 1), Some(expected.clone()));
     proc.process(7, "db", 1, 2010);
@@ -114,6 +138,72 @@ fn all_bytes_of_a_new_process_are_new_even_under_a_used_number() {
     proc.process(9, "revealed", 2, 1 << 40);
     let expected = vec![(7, "new".to_owned(), 1500), (8, "newer".to_owned(), 20)];
     assert_eq!(busiest(&mut reader, 5), Some(expected));
+}
+
+/// Reads twice, with what `change` does in between: pid, bytes, whether of children that ended.
+fn between(proc: &Proc, change: impl FnOnce()) -> Vec<(u32, u64, bool)> {
+    proc.uptime(100);
+    let mut reader = proc.io_reader();
+    busiest(&mut reader, 0);
+    change();
+    let processes = reader.read(Duration::from_secs(5)).unwrap();
+    processes
+        .busiest
+        .iter()
+        .map(|process| {
+            let BusyProcess {
+                pid,
+                read_bytes,
+                is_of_ended_children,
+                ..
+            } = process;
+            (*pid, *read_bytes, *is_of_ended_children)
+        })
+        .collect()
+}
+
+#[test]
+fn a_process_does_not_get_what_its_children_did_before() {
+    let proc = Proc::new();
+    proc.child((7, 1), 0, [100, 100]);
+    proc.child((8, 7), 0, [1 << 30, 1 << 30]);
+    let found = between(&proc, || {
+        proc.child((7, 1), 50, [100 + (1 << 30) + 200 + 5, 105]);
+        proc.end(8);
+    });
+    assert_eq!(found, [(7, 200, true), (7, 5, false)]);
+}
+
+#[test]
+fn children_that_nobody_has_seen_are_told_apart() {
+    let proc = Proc::new();
+    proc.child((7, 1), 50, [1000, 10]);
+    let found = between(&proc, || proc.child((7, 1), 90, [1700, 20]));
+    assert_eq!(found, [(7, 690, true), (7, 10, false)]);
+    // A thread that has ended.
+    let found = between(&proc, || proc.child((7, 1), 90, [2000, 20]));
+    assert_eq!(found, [(7, 300, false)]);
+}
+
+#[test]
+fn a_parent_that_ends_passes_on_what_it_got() {
+    let proc = Proc::new();
+    proc.child((7, 1), 50, [100, 100]);
+    proc.child((8, 7), 0, [1000, 1000]);
+    proc.child((9, 8), 0, [10_000, 10_000]);
+    let found = between(&proc, || {
+        proc.child((7, 1), 90, [100 + 1000 + 10_000 + 4, 100]);
+        proc.end(8);
+        proc.end(9);
+    });
+    assert_eq!(found, [(7, 4, true)]);
+    // A child that nobody waits for is not counted in its parent.
+    proc.child((8, 7), 0, [1000, 1000]);
+    let found = between(&proc, || {
+        proc.child((7, 1), 90, [11_109, 105]);
+        proc.end(8);
+    });
+    assert_eq!(found, [(7, 5, false)]);
 }
 
 #[test]
