@@ -230,6 +230,9 @@ pub struct BusyProcess {
     pub pid: u32,
     /// Its name: at most 15 bytes, which may contain any character.
     pub comm: String,
+    /// The beginning of its command line; `None` if it was not read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<Arc<str>>,
     /// Its cgroup; `None` if it ended before that was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<Arc<str>>,
@@ -254,6 +257,9 @@ pub struct BlockedTask {
     pub tid: u32,
     /// The thread's name.
     pub comm: String,
+    /// The beginning of the command line of the process; `None` if it was not read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<Arc<str>>,
     /// The cgroup of the process; `None` if it ended before that was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<Arc<str>>,

@@ -71,6 +71,7 @@ struct Row<'a> {
     device: Option<&'a str>,
     cgroup: Option<&'a str>,
     comm: Option<&'a str>,
+    command: Option<&'a str>,
     pid: Option<u32>,
     tid: Option<u32>,
     is_blocked: Option<bool>,
@@ -150,6 +151,9 @@ impl<'a> Row<'a> {
             comm: process
                 .map(|process| &*process.comm)
                 .or(task.map(|task| &*task.comm)),
+            command: process
+                .and_then(|process| process.command.as_deref())
+                .or(task.and_then(|task| task.command.as_deref())),
             pid: process
                 .map(|process| process.pid)
                 .or(task.map(|task| task.pid)),
@@ -315,6 +319,12 @@ const COLUMNS: &[Column] = &[
         "whether the bytes are those of children of the process, each since it was last seen: they have ended",
         OF_PROCESS,
         |_, row| Flag(row.is_of_ended_children),
+    ),
+    (
+        "command",
+        "beginning of its command line",
+        OF_PROCESS,
+        |_, row| Text(row.command),
     ),
 ];
 
@@ -506,7 +516,7 @@ fn cgroup_cells(
 
 /// Returns the cells of a process or blocked task.
 fn process_cells(row: &Row<'_>) -> Vec<String> {
-    let mut name = sanitize(row.comm.unwrap_or_default()).into_owned();
+    let mut name = sanitize(row.command.or(row.comm).unwrap_or_default()).into_owned();
     if row.is_of_ended_children == Some(true) {
         name = format!("ended children of {name}");
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use std::{io, thread};
 
 use super::cgroups::CgroupReader;
-use super::processes::{BlockedTaskReader, ProcessIoReader};
+use super::processes::{BlockedTaskReader, COMMAND_PATIENCE, ProcessIoReader};
 use super::small_file::read_bytes_into;
 use crate::capture::parse_diskstats;
 use crate::clock::{Clock, RealClock, thread_cpu_time};
@@ -85,22 +85,24 @@ impl IoScanner {
         let cgroups = CgroupReader::new(root);
         let is_v1 = cgroups.version() == Some(CgroupHierarchy::V1);
         let is_manual = clock.is_manual();
+        // No time passes on a clock that advances only while waiting.
+        let [patience, command_patience] = if is_manual {
+            [Duration::MAX; 2]
+        } else {
+            [PATIENCE, COMMAND_PATIENCE]
+        };
         let processes = match scope {
             ScanScope::Limits => None,
-            ScanScope::Everything => {
-                // No time passes on a clock that advances only while waiting.
-                let patience = if is_manual { Duration::MAX } else { PATIENCE };
-                Some(ProcessThread::start(
-                    ProcessIoReader::new(root, is_v1),
-                    patience,
-                )?)
-            }
+            ScanScope::Everything => Some(ProcessThread::start(
+                ProcessIoReader::new(root, is_v1, command_patience),
+                patience,
+            )?),
         };
         let is_in_trouble = Arc::<AtomicBool>::default();
         let scan = Box::new(Scan {
             diskstats: root.join("proc/diskstats"),
             cgroups,
-            blocked: BlockedTaskReader::new(root, is_v1, processes.is_some()),
+            blocked: BlockedTaskReader::new(root, is_v1, processes.is_some(), command_patience),
             processes,
             is_in_trouble: Arc::clone(&is_in_trouble),
             text: Vec::new(),

@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
+use super::command_lines::CommandLines;
 use super::task_files::{Processes, TICKS_PER_S, list_ids, read_stat};
 use crate::attribution::files::ProcessStat;
 use crate::capture::proc_files::{parse_blocked, parse_pressure};
@@ -22,28 +24,40 @@ const SEARCH_INTERVAL: Duration = Duration::from_secs(5);
 /// Finds the blocked tasks below a root.
 pub(in crate::source) struct BlockedTaskReader {
     processes: Processes,
+    commands: CommandLines,
     pressure: Option<Pressure>,
     /// The time at which blocked tasks are searched for next in any case; `None` if only while tasks wait for I/O.
     next_search: Option<Duration>,
-    /// The time of the last scan, and the waiting time of each task that was blocked then, in ticks, by thread and
-    /// start time.
-    delays: (Duration, HashMap<(u32, u64), u64>),
+    /// The time of the last scan, and what is known of each task that was blocked then, by thread and start time.
+    last: (Duration, HashMap<(u32, u64), Known>),
+}
+
+/// What is known of a blocked task.
+struct Known {
+    /// The time for which it has waited for devices.
+    delay_ticks: u64,
+    command: Option<Arc<str>>,
 }
 
 impl BlockedTaskReader {
     /// A reader of the system below `root`. With `is_regular`, it searches every few seconds even if no task waits for
-    /// I/O.
-    pub(in crate::source) fn new(root: &Path, is_v1: bool, is_regular: bool) -> Self {
-        let processes = Processes {
-            proc: root.join("proc"),
-            is_v1,
-        };
+    /// I/O. It waits for command lines for `patience`.
+    pub(in crate::source) fn new(
+        root: &Path,
+        is_v1: bool,
+        is_regular: bool,
+        patience: Duration,
+    ) -> Self {
+        let proc = root.join("proc");
+        let commands = CommandLines::new(proc.clone(), patience);
+        let processes = Processes { proc, is_v1 };
         let next_search = is_regular.then_some(Duration::ZERO);
         Self {
             processes,
+            commands,
             pressure: None,
             next_search,
-            delays: Default::default(),
+            last: Default::default(),
         }
     }
 
@@ -63,31 +77,47 @@ impl BlockedTaskReader {
             return None;
         }
         self.next_search = self.next_search.map(|_| now + SEARCH_INTERVAL);
-        let (before, delays_before) = std::mem::take(&mut self.delays);
+        let (before, known_before) = std::mem::take(&mut self.last);
         let elapsed_ms = now.saturating_sub(before).as_millis() as u64;
         let is_delay_counted = read_line(&self.processes.proc.join("sys/kernel/task_delayacct"))
             .is_some_and(|value| value == "1");
-        let mut delays = HashMap::new();
+        let found: Vec<(u32, u32, ProcessStat)> = self.blocked_tasks().take(MAX_BLOCKED).collect();
+        let is_new =
+            |tid: u32, stat: &ProcessStat| !known_before.contains_key(&(tid, stat.start_ticks));
+        let new = found.iter().filter(|(_, tid, stat)| is_new(*tid, stat));
+        let commands = self.commands.read(new.map(|(pid, ..)| *pid).collect());
+        let mut known = HashMap::new();
         let mut blocked = Vec::new();
-        for (pid, tid, stat) in self.blocked_tasks().take(MAX_BLOCKED) {
+        for (pid, tid, stat) in found {
             let key = (tid, stat.start_ticks);
-            delays.insert(key, stat.delay_ticks);
-            let waited = delays_before
-                .get(&key)
-                .filter(|_| is_delay_counted && elapsed_ms > 0);
+            let before = known_before.get(&key);
+            let waited = before.filter(|_| is_delay_counted && elapsed_ms > 0);
             let delay_permille = waited.map(|before| {
-                let waited_ms = stat.delay_ticks.saturating_sub(*before) * 1000 / TICKS_PER_S;
-                (waited_ms * 1000 / elapsed_ms).min(1000)
+                let waited = stat.delay_ticks.saturating_sub(before.delay_ticks);
+                (waited * 1000 / TICKS_PER_S * 1000 / elapsed_ms).min(1000)
             });
+            let command = before
+                .and_then(|before| before.command.as_ref())
+                .or(commands.get(&pid))
+                .cloned();
             blocked.push(BlockedTask {
                 pid,
                 tid,
                 comm: stat.comm,
+                command: command.clone(),
                 cgroup: self.processes.cgroup(pid),
                 delay_permille,
             });
+            let delay_ticks = stat.delay_ticks;
+            known.insert(
+                key,
+                Known {
+                    delay_ticks,
+                    command,
+                },
+            );
         }
-        self.delays = (now, delays);
+        self.last = (now, known);
         Some(blocked)
     }
 

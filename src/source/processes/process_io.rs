@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use super::command_lines::CommandLines;
 use super::task_files::{Processes, TICKS_PER_S, list_ids, read_stat};
 use crate::attribution::files::{ProcessStat, parse_process_io};
 use crate::counters::{BusyProcess, ProcessIo};
@@ -59,6 +60,7 @@ impl Bytes {
 /// Reads the I/O of the processes below a root.
 pub(in crate::source) struct ProcessIoReader {
     processes: Processes,
+    commands: CommandLines,
     look: Option<Look>,
     found: Option<Arc<ProcessIo>>,
     /// The process that is being read, for another thread.
@@ -91,12 +93,12 @@ struct Task {
 }
 
 impl ProcessIoReader {
-    pub(in crate::source) fn new(root: &Path, is_v1: bool) -> Self {
+    /// A reader of the system below `root`, which waits for command lines for `patience`.
+    pub(in crate::source) fn new(root: &Path, is_v1: bool, patience: Duration) -> Self {
+        let proc = root.join("proc");
         Self {
-            processes: Processes {
-                proc: root.join("proc"),
-                is_v1,
-            },
+            commands: CommandLines::new(proc.clone(), patience),
+            processes: Processes { proc, is_v1 },
             look: None,
             found: None,
             current: Arc::default(),
@@ -129,7 +131,11 @@ impl ProcessIoReader {
         if let Some(older) = older {
             found.elapsed = now.saturating_sub(older.at);
             found.busiest = busiest(&older, &newer);
+            // A process may change its command line at any time, to say what it does.
+            let pids = found.busiest.iter().map(|process| process.pid).collect();
+            let commands = self.commands.read(pids);
             for process in &mut found.busiest {
+                process.command = commands.get(&process.pid).cloned();
                 process.cgroup = self.processes.cgroup(process.pid);
             }
             self.found = Some(Arc::new(found));
@@ -214,7 +220,7 @@ impl ProcessIoReader {
     }
 }
 
-/// Returns the processes with the most bytes between two readings, without their cgroups.
+/// Returns the processes with the most bytes between two readings, without their cgroups and command lines.
 fn busiest(older: &Look, newer: &Look) -> Vec<BusyProcess> {
     let inherited = inherited(older, newer);
     let mut busiest = Vec::new();
@@ -249,6 +255,7 @@ fn busiest(older: &Look, newer: &Look) -> Vec<BusyProcess> {
                     pid: *pid,
                     comm: task.stat.comm.clone(),
                     cgroup: None,
+                    command: None,
                     is_of_ended_children,
                     read_bytes: bytes.read,
                     write_bytes: bytes.written,

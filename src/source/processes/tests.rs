@@ -65,11 +65,11 @@ impl Proc {
     }
 
     fn io_reader(&self) -> ProcessIoReader {
-        ProcessIoReader::new(self.0.path(), false)
+        ProcessIoReader::new(self.0.path(), false, Duration::MAX)
     }
 
     fn blocked_reader(&self) -> BlockedTaskReader {
-        BlockedTaskReader::new(self.0.path(), false, false)
+        BlockedTaskReader::new(self.0.path(), false, false, Duration::MAX)
     }
 }
 
@@ -248,7 +248,7 @@ fn tasks_whose_waiting_the_kernel_does_not_count_are_found_every_few_seconds() {
     // It waits for a file system that is frozen.
     proc.thread(7, 7, "db", 'D', 0);
     let found = |is_regular| {
-        let mut reader = BlockedTaskReader::new(proc.0.path(), false, is_regular);
+        let mut reader = BlockedTaskReader::new(proc.0.path(), false, is_regular, Duration::MAX);
         let at = |second| {
             reader
                 .read(Duration::from_secs(second))
@@ -275,6 +275,38 @@ fn a_process_of_one_thread_is_its_only_task() {
         .map(|task| (task.pid, task.tid, task.comm.as_str()))
         .collect();
     assert_eq!(found, [(9, 9, "dd")]);
+}
+
+#[test]
+fn processes_and_blocked_tasks_have_command_lines() {
+    let proc = Proc::new();
+    proc.uptime(100);
+    proc.file("stat", "cpu 1 2\nprocs_blocked 1\n");
+    proc.process(7, "db", 1, 0);
+    proc.thread(7, 12, "writer", 'D', 0);
+    proc.file("7/cmdline", "/opt/db\0--fast\0");
+    proc.process(8, "kworker", 1, 0);
+    let mut blocked_reader = proc.blocked_reader();
+    let mut blocked = || {
+        blocked_reader.read(Duration::from_secs(1)).unwrap()[0]
+            .command
+            .clone()
+    };
+    assert_eq!(blocked().as_deref(), Some("db --fast"));
+    let mut reader = proc.io_reader();
+    busiest(&mut reader, 0);
+    // A process says what it does; that of a task that still waits is not read again.
+    proc.file("7/cmdline", "db: backup\0\0\0");
+    assert_eq!(blocked().as_deref(), Some("db --fast"));
+    proc.process(7, "db", 1, 100);
+    proc.process(8, "kworker", 1, 50);
+    let processes = reader.read(Duration::from_secs(5)).unwrap();
+    let commands: Vec<_> = processes
+        .busiest
+        .iter()
+        .map(|process| process.command.as_deref())
+        .collect();
+    assert_eq!(commands, [Some("db: backup"), None]);
 }
 
 #[test]
