@@ -21,7 +21,7 @@ use crate::attribution::{Attribution, Attributor};
 use crate::baselines::RecordedBaselines;
 use crate::capture::RecordingHeader;
 use crate::clock::Clock;
-use crate::counters::{Counters, CpuTimes, Device, DeviceNumber, Sample};
+use crate::counters::{BlockedTask, Counters, CpuTimes, Device, DeviceNumber, Sample};
 use crate::judge::{
     HostJudge, Knowledge, KnownDevice, MIN_UTIL_INTERVAL_S, Settings, Verdict, hidden_io_wait_pct,
 };
@@ -304,7 +304,9 @@ impl<'a> Intervals<'a> {
         let judged = self.tracker.judged_devices(&self.filter, attribution);
         self.events
             .observe(&judged, now, attribution, &self.topology, is_preceding);
-        if self.tracker.health.has_trouble {
+        let is_waited_for =
+            attribution.is_some_and(|found| found.blocked.iter().any(BlockedTask::goes_on_waiting));
+        if self.tracker.health.has_trouble || is_waited_for {
             self.source.samples.refresh_health();
         }
     }

@@ -4,13 +4,14 @@
 //! for those as long as a task hangs.
 
 mod blocked_tasks;
-mod command_lines;
+mod patient_reader;
 mod process_io;
 mod task_files;
 #[cfg(test)]
 mod tests;
+mod waits;
 
 pub(super) use self::blocked_tasks::BlockedTaskReader;
-pub(super) use self::command_lines::COMMAND_PATIENCE;
+pub(super) use self::patient_reader::FILE_PATIENCE;
 pub(super) use self::process_io::ProcessIoReader;
 pub use self::task_files::list_ids;

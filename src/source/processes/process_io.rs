@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use super::command_lines::CommandLines;
-use super::task_files::{Processes, TICKS_PER_S, list_ids, read_stat};
+use super::patient_reader::{PatientReader, read_command};
+use super::task_files::{Processes, TICKS_PER_S, is_kernel_thread, list_ids, read_stat};
 use crate::attribution::files::{ProcessStat, parse_process_io};
 use crate::counters::{BusyProcess, ProcessIo};
 use crate::source::small_file::{read_bytes_into, read_line};
@@ -60,7 +60,7 @@ impl Bytes {
 /// Reads the I/O of the processes below a root.
 pub(in crate::source) struct ProcessIoReader {
     processes: Processes,
-    commands: CommandLines,
+    commands: PatientReader,
     look: Option<Look>,
     found: Option<Arc<ProcessIo>>,
     /// The process that is being read, for another thread.
@@ -93,12 +93,14 @@ struct Task {
 }
 
 impl ProcessIoReader {
-    /// A reader of the system below `root`, which waits for command lines for `patience`.
+    /// A reader of the system below `root`, which waits for a command line for `patience`.
     pub(in crate::source) fn new(root: &Path, is_v1: bool, patience: Duration) -> Self {
-        let proc = root.join("proc");
         Self {
-            commands: CommandLines::new(proc.clone(), patience),
-            processes: Processes { proc, is_v1 },
+            processes: Processes {
+                proc: root.join("proc"),
+                is_v1,
+            },
+            commands: PatientReader::new(patience),
             look: None,
             found: None,
             current: Arc::default(),
@@ -132,10 +134,13 @@ impl ProcessIoReader {
             found.elapsed = now.saturating_sub(older.at);
             found.busiest = busiest(&older, &newer);
             // A process may change its command line at any time, to say what it does.
-            let pids = found.busiest.iter().map(|process| process.pid).collect();
-            let commands = self.commands.read(pids);
+            let mut dirs = Vec::new();
+            for process in &found.busiest {
+                dirs.push((process.pid, self.processes.dir(process.pid)));
+            }
+            let commands = self.commands.read(dirs, read_command);
             for process in &mut found.busiest {
-                process.command = commands.get(&process.pid).cloned();
+                process.command = commands.get(&process.pid).cloned().flatten();
                 process.cgroup = self.processes.cgroup(process.pid);
             }
             self.found = Some(Arc::new(found));
@@ -256,6 +261,7 @@ fn busiest(older: &Look, newer: &Look) -> Vec<BusyProcess> {
                     comm: task.stat.comm.clone(),
                     cgroup: None,
                     command: None,
+                    is_kernel: is_kernel_thread(*pid, &task.stat),
                     is_of_ended_children,
                     read_bytes: bytes.read,
                     write_bytes: bytes.written,

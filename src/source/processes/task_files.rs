@@ -41,3 +41,10 @@ pub fn list_ids(dir: &Path) -> Vec<u32> {
 pub(super) fn read_stat(dir: &Path) -> Option<ProcessStat> {
     parse_process_stat(&read_bytes(&dir.join("stat"))?)
 }
+
+/// The process that starts the threads of the kernel.
+const KTHREADD: u32 = 2;
+
+pub(super) fn is_kernel_thread(pid: u32, stat: &ProcessStat) -> bool {
+    pid == KTHREADD || stat.parent == KTHREADD
+}
