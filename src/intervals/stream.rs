@@ -18,7 +18,7 @@ use super::total::{counts_in_total, total_roles};
 use crate::attribution::{Attribution, Attributor};
 use crate::capture::RecordingHeader;
 use crate::clock::Clock;
-use crate::counters::{Counters, CpuTimes, Device, DeviceNumber, Sample};
+use crate::counters::{BlockedTask, Counters, CpuTimes, Device, DeviceNumber, Sample};
 use crate::judge::{
     HostJudge, Knowledge, KnownDevice, MIN_UTIL_INTERVAL_S, StatedCap, hidden_io_wait_pct,
 };
@@ -276,7 +276,9 @@ impl<'a> Intervals<'a> {
         let judged = self.tracker.judged_devices(&self.filter, attribution);
         self.events
             .observe(&judged, now, attribution, &self.topology, is_preceding);
-        if self.tracker.judge.has_trouble() {
+        let is_waited_for =
+            attribution.is_some_and(|found| found.blocked.iter().any(BlockedTask::goes_on_waiting));
+        if self.tracker.judge.has_trouble() || is_waited_for {
             self.source.samples.refresh_health();
         }
     }

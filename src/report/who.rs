@@ -4,10 +4,11 @@
 use Field::{Flag, Name, Number, Text, Time, Whole, Words};
 use jiff::tz::TimeZone;
 
+use crate::attribution::waits::{DeviceRef, worker_device};
 use crate::attribution::{
     Attribution, CgroupUse, DeviceUse, IoDirection, IoRates, LimitUse, RateUnit, cgroup_name,
 };
-use crate::counters::{BlockedTask, BusyProcess, ScanProblem};
+use crate::counters::{BlockedTask, BusyProcess, LONG_WAIT_MS, ScanProblem};
 use crate::intervals::IntervalHeader;
 use crate::report::evidence::limit_value;
 use crate::report::json_csv::value::{Field, push_line};
@@ -16,6 +17,7 @@ use crate::report::layout::number_format::{number, percent};
 use crate::report::layout::sentence_numbers::counted;
 use crate::report::layout::{TextTable, time_of_day};
 use crate::sanitize::sanitize;
+use crate::topology::possible_disks;
 
 /// The use of the devices in an interval, and how much of it is shown.
 pub struct WhoInterval<'a> {
@@ -69,6 +71,7 @@ struct Row<'a> {
     device: Option<&'a str>,
     cgroup: Option<&'a str>,
     comm: Option<&'a str>,
+    command: Option<&'a str>,
     pid: Option<u32>,
     tid: Option<u32>,
     /// Reads and writes per second.
@@ -78,6 +81,13 @@ struct Row<'a> {
     share_pct: Option<f64>,
     limits: &'a [LimitUse],
     delay_permille: Option<u64>,
+    is_of_ended_children: Option<bool>,
+    /// True for a thread of the kernel.
+    is_kernel: bool,
+    /// The least time for which a blocked task has waited.
+    waited_s: Option<f64>,
+    /// The disk that a task waits for, or that a thread of the kernel works for.
+    task_device: Option<&'a str>,
 }
 
 impl<'a> Row<'a> {
@@ -137,6 +147,9 @@ impl<'a> Row<'a> {
         let mut row = Self {
             kind: PROCESS,
             elapsed_s,
+            is_of_ended_children: Some(process.is_some_and(|one| one.is_of_ended_children)),
+            is_kernel: process.is_some_and(|process| process.is_kernel)
+                || task.is_some_and(|task| task.is_kernel),
             ..Self::default()
         };
         if let Some(task) = task {
@@ -144,16 +157,39 @@ impl<'a> Row<'a> {
             row.comm = Some(&task.comm);
             row.pid = Some(task.pid);
             row.tid = Some(task.tid);
+            row.command = task.command.as_deref();
             row.delay_permille = task.delay_permille;
+            row.waited_s = Some(task.waited_ms as f64 / 1000.0);
+            row.task_device = task.device.as_deref();
         }
         if let Some(process) = process {
             row.cgroup = process.cgroup.as_deref().or(row.cgroup);
             row.comm = Some(&process.comm);
+            row.command = process.command.as_deref().or(row.command);
             row.pid = Some(process.pid);
             let bytes = [process.read_bytes, process.write_bytes];
             row.kib_per_s = elapsed_s.map(|seconds| bytes.map(|of| of as f64 / KIB / seconds));
         }
         row
+    }
+
+    /// Returns the place among processes: who waits for long comes first, and threads of the kernel last.
+    fn rank(&self) -> u8 {
+        match self.is_kernel {
+            true => 2,
+            false if self.long_wait() > 0.0 => 0,
+            false => 1,
+        }
+    }
+
+    /// Returns the seconds for which a blocked task has waited; 0 if it may do something else by now.
+    fn long_wait(&self) -> f64 {
+        let waited_s = self.waited_s.unwrap_or_default();
+        if waited_s * 1000.0 >= LONG_WAIT_MS as f64 {
+            waited_s
+        } else {
+            0.0
+        }
     }
 
     /// Returns the name of the cgroup for people.
@@ -300,6 +336,30 @@ const COLUMNS: &[Column] = &[
         BOTH,
         |interval, _| Whole(interval.attribution.map(|one| one.skipped)),
     ),
+    (
+        "is_of_ended_children",
+        "whether the bytes are those of children of the process, each since it was last seen: they have ended",
+        OF_PROCESS,
+        |_, row| Flag(row.is_of_ended_children),
+    ),
+    (
+        "command",
+        "beginning of its command line",
+        OF_PROCESS,
+        |_, row| Text(row.command),
+    ),
+    (
+        "waited_s",
+        "seconds for which a blocked task has waited at least, without doing anything else",
+        OF_PROCESS,
+        |_, row| Number(row.waited_s),
+    ),
+    (
+        "task_device",
+        "the disk that a blocked task waits for, or that a thread of the kernel works for, where that is known",
+        OF_PROCESS,
+        |_, row| Text(row.task_device),
+    ),
 ];
 
 /// Returns the lines of an interval: for each device its cgroups and the unattributed rest, then the processes, and
@@ -321,27 +381,65 @@ fn sort_and_cut(rows: &mut Vec<Row<'_>>, interval: &WhoInterval<'_>) {
     rows.retain(|row| rank.next().is_some() || row.limits.iter().any(|limit| limit.is_reached));
 }
 
-/// Returns the busiest processes, then the blocked tasks that are not among them.
+/// Returns the tasks that wait for long, the busiest processes and the other blocked tasks, and the threads of the kernel.
 fn processes<'a>(interval: &'a WhoInterval<'_>) -> Vec<Row<'a>> {
     let Some(attribution) = interval.attribution else {
         return Vec::new();
     };
-    let scanned = attribution.processes.as_ref();
-    let elapsed_s = scanned.map(|processes| processes.elapsed.as_secs_f64());
-    let blocked = &attribution.blocked;
-    let mut rows = Vec::new();
-    for process in scanned.iter().flat_map(|processes| &processes.busiest) {
-        let task = blocked.iter().find(|task| task.tid == process.pid);
-        rows.push(Row::process(Some(process), task, elapsed_s));
-    }
+    let elapsed_s = attribution
+        .processes
+        .as_ref()
+        .map(|processes| processes.elapsed.as_secs_f64());
+    let busy = attribution
+        .processes
+        .iter()
+        .flat_map(|processes| &processes.busiest)
+        .map(|process| {
+            let task = attribution
+                .blocked
+                .iter()
+                .find(|task| task.tid == process.pid && !process.is_of_ended_children);
+            let mut row = Row::process(Some(process), task, elapsed_s);
+            if process.is_kernel && row.task_device.is_none() {
+                row.task_device = worker_disk(&process.comm, attribution);
+            }
+            row
+        });
+    let mut rows = busy.collect();
     sort_and_cut(&mut rows, interval);
-    let busy = rows.len();
-    for task in blocked {
-        if !rows[..busy].iter().any(|row| row.pid == Some(task.tid)) {
-            rows.push(Row::process(None, Some(task), elapsed_s));
-        }
-    }
+    let is_busy = |task: &&BlockedTask| rows.iter().any(|row| row.tid == Some(task.tid));
+    let others: Vec<&BlockedTask> = attribution
+        .blocked
+        .iter()
+        .filter(|task| !is_busy(task))
+        .collect();
+    rows.extend(
+        others
+            .into_iter()
+            .map(|task| Row::process(None, Some(task), elapsed_s)),
+    );
+    rows.sort_by(|a, b| {
+        a.rank()
+            .cmp(&b.rank())
+            .then(b.long_wait().total_cmp(&a.long_wait()))
+    });
     rows
+}
+
+/// Returns the disk that a thread of the kernel works for, if its name says so.
+fn worker_disk<'a>(name: &str, attribution: &'a Attribution) -> Option<&'a str> {
+    let usage = match worker_device(name) {
+        DeviceRef::Number(number) => {
+            let mut devices = attribution.devices.iter();
+            devices.find(|usage| usage.number == number)
+        }
+        DeviceRef::Name(name) => {
+            let disks = possible_disks(&name).into_iter().flatten();
+            let mut names = std::iter::once(&*name).chain(disks);
+            names.find_map(|name| attribution.device(name))
+        }
+    };
+    usage.map(|usage| &*usage.name)
 }
 
 /// Returns the fields with their meanings, for the manual.
@@ -420,8 +518,35 @@ pub(crate) fn push_tables(interval: &WhoInterval<'_>, width: usize, out: &mut Ve
         cgroups.extend(cgroup_cells(usage, partitions, interval));
     }
     let processes = processes(interval).iter().map(process_cells).collect();
-    push_table(&CGROUP_COLUMNS, "lrrrrrl", cgroups, width, out);
-    push_table(&PROCESS_COLUMNS, "lrlrrrl", processes, width, out);
+    let attribution = interval.attribution;
+    let of_cgroups_s = attribution.map_or(0.0, |found| found.elapsed_s);
+    let of_processes = attribution.and_then(|found| found.processes.as_ref());
+    let of_processes_s = of_processes.map_or(0.0, |found| found.elapsed.as_secs_f64());
+    let interval_s = interval.header.elapsed_s;
+    let first = mean_title(CGROUP_COLUMNS[0], of_cgroups_s, interval_s);
+    let titles = with_first(&first, CGROUP_COLUMNS);
+    push_table(&titles, "lrrrrrl", cgroups, width, out);
+    let first = mean_title(PROCESS_COLUMNS[0], of_processes_s, interval_s);
+    let titles = with_first(&first, PROCESS_COLUMNS);
+    push_table(&titles, "lrlrrrl", processes, width, out);
+}
+
+/// The multiple of an interval from which its numbers are said to be means over a longer time.
+const MIN_MEAN_RATIO: f64 = 1.5;
+
+/// Returns the title of a table, which says so if its numbers are means over more than the interval.
+fn mean_title(title: &str, elapsed_s: f64, interval_s: f64) -> String {
+    if elapsed_s > MIN_MEAN_RATIO * interval_s {
+        format!("{title}, mean of {elapsed_s:.0} s")
+    } else {
+        title.to_owned()
+    }
+}
+
+fn with_first<'a>(first: &'a str, columns: [&'a str; 7]) -> [&'a str; 7] {
+    let mut titles = columns;
+    titles[0] = first;
+    titles
 }
 
 /// Appends a table; nothing without rows. Names of cgroups in the last column are shortened before those in the first.
@@ -474,15 +599,25 @@ fn use_cells(name: String, row: &Row<'_>) -> Vec<String> {
 
 /// Returns the cells of a process or blocked task.
 fn process_cells(row: &Row<'_>) -> Vec<String> {
-    let comm = sanitize(row.comm.unwrap_or_default()).into_owned();
-    let state = if row.tid.is_some() { "D" } else { "" };
+    let mut name = sanitize(row.command.or(row.comm).unwrap_or_default()).into_owned();
+    if row.is_of_ended_children == Some(true) {
+        name = format!("ended children of {name}");
+    }
+    let mut state = Vec::new();
+    if row.tid.is_some() {
+        state.push("D".to_owned());
+    }
+    if row.long_wait() > 0.0 {
+        state.push(format!("{:.0} s", row.long_wait()));
+    }
+    state.extend(row.task_device.map(|device| sanitize(device).into_owned()));
     let [_, _, read, written] = rate_cells(row);
     // The share of the time that the task waited for devices.
     let delay = row.delay_permille.map(|of| percent(of as f64 / 10.0));
     vec![
-        comm,
+        name,
         id_cell(row),
-        state.to_owned(),
+        state.join(" "),
         read,
         written,
         delay.unwrap_or_default(),
@@ -636,6 +771,19 @@ mod limit_text_tests {
         assert_eq!(limits_cell(&[reads, bytes.clone()]), "2 MiB/s of writes");
         let reached = limit(IoDirection::Reads, RateUnit::Requests, 50.0, 50.0, true);
         assert_eq!(limits_cell(&[reached, bytes]), "at limit 50 reads/s");
+    }
+}
+
+#[cfg(test)]
+mod title_tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_more_than_the_interval_are_means() {
+        let title = |elapsed_s| mean_title("process", elapsed_s, 1.0);
+        assert_eq!(title(0.0), "process");
+        assert_eq!(title(1.1), "process");
+        assert_eq!(title(5.002), "process, mean of 5 s");
     }
 }
 

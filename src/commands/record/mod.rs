@@ -391,6 +391,13 @@ impl Recording<'_> {
                 .scanner
                 .as_mut()
                 .and_then(|scanner| scanner.latest(now));
+            if sample
+                .io_scan
+                .as_ref()
+                .is_some_and(|scan| scan.has_long_wait())
+            {
+                self.health.request();
+            }
             sample.health = self.health.latest(now);
             let block = self.recorder.block(sample, &self.source, &mut |message| {
                 context.print_error(message);
