@@ -268,7 +268,7 @@ fn quantity_json(difference: &Difference) -> Json {
 /// Appends `{"before":…,"after":…,"devices":[…],"only_before":[…],"only_after":[…]}`, with one device per line. Times
 /// are in UTC, `null` without a wall clock.
 pub fn compare_json(comparison: &Comparison<'_>, out: &mut Vec<u8>) {
-    let (before, after) = (comparison.before, comparison.after);
+    let Comparison { before, after, .. } = comparison;
     let devices = comparison.busy().into_iter().map(|(old, new)| {
         let incidents_before = before.1.events.incident_total(&old.device);
         let incidents_after = after.1.events.incident_total(&new.device);

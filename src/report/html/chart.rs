@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::escape;
-use super::time_axis::TimeAxis;
+use super::time_axis::{TimeAxis, WIDTH};
 use crate::intervals::series::Extent;
 use crate::report::layout::sentence_numbers::{number, time};
 use crate::report::scale::{Scale, without_zeros};
@@ -455,9 +455,6 @@ impl Path {
         }
     }
 }
-
-/// The width of a chart in units of its drawing, which a browser stretches.
-pub(super) const WIDTH: f64 = 2000.0;
 
 #[cfg(test)]
 mod scale_tests {

@@ -3,11 +3,11 @@
 //! picture: a box for each device with its queue and latency, and a mark where requests wait.
 
 use super::chart::{
-    Area, HEIGHT, LineChart, MAX_LOG_TICKS, MAX_TICK_INTERVALS, Panel, Path, Unit, WIDTH,
-    push_areas, push_chart,
+    Area, HEIGHT, LineChart, MAX_LOG_TICKS, MAX_TICK_INTERVALS, Panel, Path, Unit, push_areas,
+    push_chart,
 };
 use super::tables::{PlacedIncident, label_of, push_band, push_cgroup_table, shades, tags};
-use super::time_axis::TimeAxis;
+use super::time_axis::{TimeAxis, WIDTH};
 use super::{Group, Page, escape, list, name};
 use crate::intervals::series::{Extent, Fold, LatencyCounts, TimeSpan};
 use crate::intervals::{DeviceHistory, UsageHistory};

@@ -3,8 +3,10 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::chart::WIDTH;
 use crate::intervals::series::TimeSpan;
+
+/// The width of a chart in units of its drawing, which a browser stretches.
+pub(super) const WIDTH: f64 = 2000.0;
 
 /// The possible distances between ticks in seconds.
 const STEPS_S: [f64; 27] = [
