@@ -8,11 +8,11 @@ use std::time::Duration;
 use super::patient_reader::PatientReader;
 use super::task_files::{Processes, TICKS_PER_S, is_kernel_thread, list_ids, read_stat};
 use super::waits::read_wait;
-use crate::attribution::files::ProcessStat;
+use crate::attribution::files::{ProcessStat, parse_process_stat};
 use crate::attribution::waits::{DeviceRef, waited_disk, worker_device};
 use crate::capture::proc_files::{parse_blocked, parse_pressure};
 use crate::counters::{BlockedTask, Device, Pressure};
-use crate::source::small_file::{read_bytes, read_line};
+use crate::source::small_file::{read_bytes, read_bytes_into, read_line};
 use crate::topology::partition_parents;
 
 /// The most threads that are searched for blocked ones.
@@ -23,6 +23,8 @@ const MAX_BLOCKED: usize = 128;
 /// The time after which blocked tasks are searched for although nothing is wrong, so that it is seen who waits for a device
 /// that does nothing: a file system that is frozen, a server that does not answer.
 const SEARCH_INTERVAL: Duration = Duration::from_secs(5);
+/// More than a file about a task has.
+const STAT_BYTES: usize = 4096;
 /// The most tasks for which it is read in one scan what they wait for.
 const MAX_WAITS: usize = 32;
 
@@ -33,14 +35,17 @@ pub(in crate::source) struct BlockedTaskReader {
     pressure: Option<Pressure>,
     /// The time at which blocked tasks are searched for next in any case.
     next_search: Duration,
-    /// True if the last search is to be compared with another one at once.
-    is_first_look: bool,
+    /// True if the tasks that were found last are looked at again in the next call, which shows whether they go on
+    /// waiting. A search costs as much as there are processes.
+    looks_again: bool,
     /// The time of the last search, and what is known of each task that was blocked then, by thread and start time.
     last: (Duration, HashMap<(u32, u64), Known>),
 }
 
 /// What is known of a blocked task.
 struct Known {
+    pid: u32,
+    dir: PathBuf,
     /// The time for which it has waited for devices.
     delay_ticks: u64,
     /// That of [`Found`].
@@ -102,7 +107,7 @@ impl BlockedTaskReader {
             waits: PatientReader::new(patience),
             pressure: None,
             next_search: Duration::ZERO,
-            is_first_look: false,
+            looks_again: false,
             last: Default::default(),
         }
     }
@@ -116,14 +121,25 @@ impl BlockedTaskReader {
         is_urgent: bool,
         devices: &[Device],
     ) -> Option<Vec<BlockedTask>> {
-        if now < self.next_search && !(is_urgent && self.has_waited()) {
+        let is_search = now >= self.next_search || is_urgent && self.has_waited();
+        if !is_search && !self.looks_again {
             return None;
         }
         let (before, known_before) = std::mem::take(&mut self.last);
         let elapsed_ms = now.saturating_sub(before).as_millis() as u64;
         let is_delay_counted = read_line(&self.processes.proc.join("sys/kernel/task_delayacct"))
             .is_some_and(|value| value == "1");
-        let found = self.blocked_tasks();
+        let mut found = Vec::new();
+        if is_search {
+            found = self.blocked_tasks();
+            self.next_search = now + SEARCH_INTERVAL;
+        } else {
+            for ((tid, start_ticks), known) in &known_before {
+                let task = Found::new(known.pid, *tid, known.dir.clone());
+                found.extend(task.filter(|task| task.stat.start_ticks == *start_ticks));
+            }
+            found.sort_by_key(|task| (task.pid, task.tid));
+        }
         let mut new = Vec::new();
         for task in &found {
             let before = known_before.get(&task.key());
@@ -160,6 +176,8 @@ impl BlockedTaskReader {
             known.insert(
                 task.key(),
                 Known {
+                    pid: task.pid,
+                    dir: task.dir,
                     delay_ticks,
                     run: task.run,
                     since,
@@ -179,14 +197,8 @@ impl BlockedTaskReader {
             });
         }
         self.last = (now, known);
-        // Two looks at a task show whether it goes on waiting.
         let is_waiting = blocked.iter().any(BlockedTask::goes_on_waiting);
-        self.is_first_look = !is_waiting && !self.is_first_look && !blocked.is_empty();
-        self.next_search = if is_waiting || self.is_first_look {
-            now
-        } else {
-            now + SEARCH_INTERVAL
-        };
+        self.looks_again = is_waiting || is_search && !blocked.is_empty();
         Some(blocked)
     }
 
@@ -206,9 +218,12 @@ impl BlockedTaskReader {
     fn blocked_tasks(&self) -> Vec<Found> {
         let mut blocked = Vec::new();
         let mut count = 0;
+        let mut text = Vec::with_capacity(STAT_BYTES);
         for pid in list_ids(&self.processes.proc) {
             let dir = self.processes.dir(pid);
-            let Some(stat) = read_stat(&dir) else {
+            // It ended if this fails.
+            let _ = read_bytes_into(&dir.join("stat"), &mut text);
+            let Some(stat) = parse_process_stat(&text) else {
                 continue;
             };
             if stat.threads == 1 {
