@@ -110,6 +110,8 @@ pub struct RecordedBaseline {
 pub struct RecordedBaselines(BTreeMap<Option<String>, RecordedBaseline>);
 
 impl RecordedBaselines {
+    pub const NONE: Self = Self(BTreeMap::new());
+
     /// Adds a baseline; it replaces one for the same device.
     pub fn insert(&mut self, mut recorded: RecordedBaseline) {
         recorded.baseline.retain_possible();

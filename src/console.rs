@@ -14,11 +14,11 @@ use crate::counters::Sample;
 use crate::exit::Exit;
 use crate::memory_lock;
 use crate::os_error::os_error_text;
-use crate::report::layout::{DEFAULT_WIDTH, UNLIMITED_WIDTH, shows_utf8, to_ascii};
+use crate::report::layout::{DEFAULT_WIDTH, UNLIMITED_WIDTH};
 use crate::sanitize::sanitize;
 use crate::sink::OutputError;
 use crate::source::{Live, Replay, find_time_zone};
-use crate::terminal::screen_size;
+use crate::terminal::{screen_size, shows_utf8, to_ascii};
 
 /// The text and the exit code that replace a run: a usage error, or help that was requested.
 #[derive(Clone, Debug, PartialEq, Eq)]

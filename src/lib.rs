@@ -4,22 +4,23 @@
 //! # The path of a sample
 //!
 //! ```text
-//! source ──Sample──▶ intervals ──DeviceInterval──▶ report (table, JSON, CSV, summary, HTML)
+//! source ──Step────▶ intervals ──DeviceInterval──▶ report (table, JSON, CSV, summary, HTML)
 //! live | replay      metrics + judge        │
 //!    │                                      └────▶ judge ──DeviceReport──▶ report (text, JSON, fio job)
 //!    └─────Sample──▶ iostat, pt_diskstats ──▶ the text of those tools
 //! ```
 //!
-//! - [`source`] provides the next [`counters::Sample`], from the running system or a capture, and the tree of block
-//!   devices as a [`topology::Topology`]. [`capture`] parses and writes samples as text: one parser for the running
-//!   system, every kernel version and every capture.
+//! - [`source`] provides the next [`counters::Sample`], from the running system at its deadline or from a capture, and
+//!   the tree of block devices as a [`topology::Topology`]; it says where time broke. [`capture`] parses and
+//!   writes samples as text: one parser for the running system, every kernel version and every capture.
 //! - [`metrics`] turns two samples and the time between them into [`metrics::Interval`].
-//! - [`intervals`] turns a stream of samples into [`intervals::DeviceInterval`]s: sampling deadlines, replay, breaks,
-//!   aggregation over a longer interval, hot-plug, device selection, totals, and events.
+//! - [`intervals`] turns a stream of steps from sample to sample into [`intervals::DeviceInterval`]s: aggregation over a
+//!   longer interval, hot-plug, device selection, totals, and events.
+//! - [`known_baselines`] finds the unloaded latency that is known of a device beforehand.
 //! - [`judge`] turns intervals into verdicts with their evidence, as data; with hindsight, the same a second time.
 //! - [`quantities`] names what is known of a device over an interval: columns, fields and charts are lists of them.
 //! - [`report`] turns finished values into bytes, with a folder for each kind of report. All sentences are here.
-//!   Metrics for Prometheus are such a report: [`intervals`] adds up their values and `commands::export` publishes them.
+//!   Metrics for Prometheus are such a report: [`totals`] adds up their values and `commands::export` publishes them.
 //! - `screen`, with the cargo feature `top`, is the full screen: its state, its keys, and drawing to cells of a terminal.
 //! - [`iostat`] and [`pt_diskstats`] replicate these tools: device selection, arithmetic and text.
 //! - [`commands`] has a file or folder for each command: its arguments and its run. [`console`] is where its messages and
@@ -27,10 +28,10 @@
 //!
 //! # Module order
 //!
-//! A module imports only modules to its left; `tests/repository/layering.rs` checks it: [`exit`], [`os_error`], [`memory_lock`], [`sanitize`], [`units`], [`time_range`], [`schedule`], [`compression`],
+//! A module imports only modules to its left; `tests/repository/layering.rs` checks it: [`exit`], [`os_error`], [`memory_lock`], [`sanitize`], [`units`], [`fixed_decimal`], [`time_range`], [`schedule`], [`compression`],
 //! [`signals`], [`terminal`], [`clock`], [`counters`], [`topology`], [`baselines`], [`attribution`], [`capture`],
-//! [`metrics`], [`judge`], [`quantities`], [`source`], [`intervals`], [`sink`], [`report`], [`console`], `screen`, [`iostat`],
-//! [`pt_diskstats`], [`commands`].
+//! [`metrics`], [`judge`], [`quantities`], [`source`], [`known_baselines`], [`intervals`], [`totals`], [`sink`], [`report`],
+//! [`console`], `screen`, [`iostat`], [`pt_diskstats`], [`commands`].
 //!
 //! # Rules that hold everywhere
 //!
@@ -51,9 +52,11 @@ pub mod compression;
 pub mod console;
 pub mod counters;
 pub mod exit;
+pub mod fixed_decimal;
 pub mod intervals;
 pub mod iostat;
 pub mod judge;
+pub mod known_baselines;
 pub mod memory_lock;
 pub mod metrics;
 pub mod os_error;
@@ -70,4 +73,5 @@ pub mod source;
 pub mod terminal;
 pub mod time_range;
 pub mod topology;
+pub mod totals;
 pub mod units;

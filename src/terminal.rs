@@ -1,7 +1,8 @@
-//! The controlling terminal: key presses without Enter, and the size of the screen.
+//! The controlling terminal: key presses without Enter, the size of the screen, and text for those that show only ASCII.
 //!
 //! Only this module changes terminal settings, and only it opens /dev/tty, for the size of the screen.
 
+use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::io;
 use std::os::fd::AsFd;
@@ -145,4 +146,75 @@ pub fn screen_size() -> Option<(usize, usize)> {
     let size = tcgetwinsize(io::stdout()).ok()?;
     (size.ws_col > 0 && size.ws_row > 0)
         .then(|| (usize::from(size.ws_col), usize::from(size.ws_row)))
+}
+
+/// Returns whether the terminal shows UTF-8, by the locale (setlocale(3)). The Linux console has few characters.
+pub fn shows_utf8(variable: &dyn Fn(&str) -> Option<OsString>) -> bool {
+    let text =
+        |name: &&str| variable(name).map(|value| value.to_string_lossy().to_ascii_lowercase());
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .find_map(|name| text(name).filter(|v| !v.is_empty()));
+    locale.is_some_and(|locale| locale.contains("utf-8") || locale.contains("utf8"))
+        && text(&"TERM").is_none_or(|term| term != "linux")
+}
+
+/// Replaces what is not ASCII. In tables the width stays: only `±`, which stands in sentences, becomes longer.
+pub fn to_ascii(text: &str) -> String {
+    let mut ascii = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c == '±' {
+            ascii.push('+');
+        }
+        ascii.push(match c {
+            'µ' => 'u',
+            '≤' => '<',
+            'Δ' => 'D',
+            '…' => '~',
+            '–' | '—' | '─' | '▄' | '±' => '-',
+            '│' | '├' => '|',
+            '└' => '`',
+            '░' | '▂' => '.',
+            '▒' => 'o',
+            '▓' => 'O',
+            '▁' => '_',
+            '▃' => ',',
+            '▅' => '=',
+            '▆' => '+',
+            '▇' => '*',
+            '█' => '#',
+            c if c.is_ascii() => c,
+            _ => '?',
+        });
+    }
+    ascii
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_variable_that_is_set_names_the_locale() {
+        let shows = |variables: &[(&str, &str)]| {
+            let find = |name: &str| variables.iter().find(|(known, _)| *known == name);
+            shows_utf8(&|name| find(name).map(|(_, value)| OsString::from(*value)))
+        };
+        let utf8 = ("LANG", "en_US.UTF-8");
+        assert!(
+            shows(&[utf8]) && shows(&[("LC_ALL", ""), ("LC_CTYPE", "C.utf8"), ("TERM", "xterm")])
+        );
+        assert!(
+            !shows(&[]) && !shows(&[("LC_ALL", "C"), utf8]) && !shows(&[utf8, ("TERM", "linux")])
+        );
+    }
+
+    #[test]
+    fn tables_keep_their_width() {
+        assert_eq!(
+            to_ascii("≤util 10µs ├─vda1 │ └─ ▁▅█ ░▒▓█ se…"),
+            "<util 10us |-vda1 | `- _=# .oO# se~"
+        );
+        assert_eq!(to_ascii("(±0.3%) – диск"), "(+-0.3%) - ????");
+    }
 }

@@ -112,6 +112,16 @@ impl Topology {
         indices.iter().map(|index| &self.nodes[*index])
     }
 
+    /// Returns whether a device is of use: it is no unused RAM disk, nor an unused device that has no size because nothing
+    /// backs it, such as a loop device without a file.
+    pub fn is_of_use(&self, node: &Node) -> bool {
+        let is_in_use = !node.mountpoints.is_empty() || self.holders(&node.name).next().is_some();
+        let is_empty = node.size_bytes == Some(0) && node.backing_file.is_none();
+        let may_be_unused =
+            matches!(node.kind, Kind::Loop | Kind::Zram | Kind::Virtual) && is_empty;
+        is_in_use || !(may_be_unused || node.kind == Kind::Ram)
+    }
+
     /// Returns the number of layers below a device: 0 for a device that is not stacked on another, or an unknown one.
     /// For devices in a circle, it is some number up to the count of devices.
     pub fn depth(&self, name: &str) -> usize {

@@ -113,6 +113,10 @@ pub struct ProcessStat {
     pub comm: String,
     /// It is in uninterruptible sleep, usually waiting for a device: `D`.
     pub is_blocked: bool,
+    /// The process that started it, or that took it over.
+    pub parent: u32,
+    /// The page faults of the children that ended and were waited for: more than before if another one was.
+    pub faults_of_ended: u64,
     /// The number of threads of the process.
     pub threads: u64,
     /// The time at which it started, in clock ticks since boot. With the number it identifies a task.
@@ -154,9 +158,45 @@ pub fn parse_process_cgroup(text: &[u8], is_v1: bool) -> Option<String> {
     })
 }
 
+/// The most characters of a command line that are kept.
+const MAX_COMMAND_CHARS: usize = 40;
+
+/// Returns the first words of a command line, from the text of /proc/PID/cmdline: the program without its directory and
+/// its arguments, quoted where they contain a blank. A single word with blanks is what the process calls itself, such as
+/// `postgres: 15/main: app db [local] SELECT`. `None` without a command line, as of threads of the kernel.
+pub fn parse_command_line(text: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(text);
+    let text = text.trim_end_matches(|last: char| last == '\0' || last.is_whitespace());
+    let mut words = text.split('\0');
+    let first = words.next().filter(|first| !first.is_empty())?;
+    let mut command = match first.rsplit_once('/') {
+        Some((_, name)) if first.starts_with('/') && !name.is_empty() => name.to_owned(),
+        _ => first.to_owned(),
+    };
+    for word in words {
+        let is_plain = !word.is_empty() && !word.contains(char::is_whitespace);
+        command.push(' ');
+        command += &match word.contains('\'') {
+            _ if is_plain => word.to_owned(),
+            true => format!("\"{word}\""),
+            false => format!("'{word}'"),
+        };
+        if command.len() > 4 * MAX_COMMAND_CHARS {
+            break;
+        }
+    }
+    if command.chars().nth(MAX_COMMAND_CHARS).is_some() {
+        command = command.chars().take(MAX_COMMAND_CHARS - 3).collect();
+        command.push_str("...");
+    }
+    Some(command)
+}
+
 /// Parses /proc/PID/stat or /proc/PID/task/TID/stat. `None` for any other text.
 pub fn parse_process_stat(text: &[u8]) -> Option<ProcessStat> {
     // The numbers of the fields in proc_pid_stat(5), minus the fields up to the one after the name.
+    const PARENT: usize = 4 - 3;
+    const FAULTS_OF_ENDED: usize = 11 - 3;
     const THREADS: usize = 20 - 3;
     const START_TIME: usize = 22 - 3;
     const DELAY: usize = 42 - 3;
@@ -174,6 +214,8 @@ pub fn parse_process_stat(text: &[u8]) -> Option<ProcessStat> {
     Some(ProcessStat {
         comm: String::from_utf8_lossy(&text[open + 1..close]).into_owned(),
         is_blocked: *fields.first()? == "D",
+        parent: u32::try_from(number(PARENT)?).ok()?,
+        faults_of_ended: number(FAULTS_OF_ENDED)?,
         threads: number(THREADS)?,
         start_ticks: number(START_TIME)?,
         delay_ticks: number(DELAY)?,
@@ -214,6 +256,38 @@ mod tests {
             writes: 3,
         };
         assert_eq!(found, [((7, 0), loop0), ((254, 0), vda)]);
+    }
+
+    #[test]
+    fn a_command_line_is_the_name_of_the_program_and_its_first_words() {
+        let long = "x".repeat(200_000);
+        let dd = format!("/bin/dd\0if={long}\0of=/dev/null\0");
+        let dd_start = format!("dd if={}...", "x".repeat(31));
+        for (text, command) in [
+            ("", None),
+            ("\0\0", None),
+            (
+                "/usr/bin/tar\0-cf\0/backup/db.tar\0",
+                Some("tar -cf /backup/db.tar"),
+            ),
+            ("sh\0-c\0sleep 5\0\0", Some("sh -c 'sleep 5'")),
+            ("sh\0-c\0echo 'a b'\0", Some("sh -c \"echo 'a b'\"")),
+            ("fio\0\0--name=a", Some("fio '' --name=a")),
+            (
+                "postgres: 14/main: app db [local] SELECT\0\0\0   \0\0",
+                Some("postgres: 14/main: app db [local] SELECT"),
+            ),
+            ("-bash\0", Some("-bash")),
+            ("/", Some("/")),
+            (&dd, Some(&dd_start)),
+        ] {
+            let found = parse_command_line(text.as_bytes());
+            assert_eq!(found.as_deref(), command, "{text:.40?}");
+        }
+        assert_eq!(
+            parse_command_line(b"a\0\xff\0").as_deref(),
+            Some("a \u{fffd}")
+        );
     }
 
     #[test]

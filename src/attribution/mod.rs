@@ -12,7 +12,9 @@
 mod cgroup_name;
 pub mod files;
 mod limit;
+pub mod waits;
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -36,7 +38,7 @@ pub struct Attribution {
     pub processes: Option<Arc<ProcessIo>>,
     /// The read of a process that hung at the end of the interval; `None` if none did.
     pub hung_read: Option<HungRead>,
-    /// The tasks in uninterruptible sleep.
+    /// The tasks in uninterruptible sleep, those that have waited longest first.
     pub blocked: Vec<BlockedTask>,
     /// The number of scans that were left out in between because they would have cost too much.
     pub skipped: u64,
@@ -150,8 +152,9 @@ impl Window {
         self.reached.extend(limits.reached());
         self.skipped = self.skipped.saturating_add(scan.skipped);
         for task in scan.blocked.iter().flatten() {
-            if !self.blocked.iter().any(|known| known.tid == task.tid) {
-                self.blocked.push(task.clone());
+            match self.blocked.iter_mut().find(|known| known.tid == task.tid) {
+                Some(known) => known.clone_from(task),
+                None => self.blocked.push(task.clone()),
             }
         }
     }
@@ -170,13 +173,16 @@ impl Window {
             return None;
         }
         let deltas = cgroup_deltas(&self.counted_at_begin, last, &mut self.ahead_at_begin);
+        let devices = self.device_uses(&begin, last, deltas, limits, elapsed_s);
+        let mut blocked = std::mem::take(&mut self.blocked);
+        blocked.sort_by_key(|task| Reverse(task.waited_ms));
         let attribution = Attribution {
             elapsed_s,
             hierarchy: last.hierarchy,
-            devices: self.device_uses(&begin, last, deltas, limits, elapsed_s),
+            devices,
+            blocked,
             processes: last.processes.clone(),
             hung_read: last.hung_read,
-            blocked: std::mem::take(&mut self.blocked),
             skipped: std::mem::take(&mut self.skipped),
             problem: last.problem,
         };
@@ -309,7 +315,12 @@ impl Window {
             );
             let mut cgroups = by_device.remove(&device.number).unwrap_or_default();
             complete_shares(&mut cgroups, &total);
-            if total != IoRates::default() || !cgroups.is_empty() {
+            // A device that does nothing although someone waits for it.
+            let is_waited_for = self
+                .blocked
+                .iter()
+                .any(|task| task.device.as_ref() == Some(&device.name));
+            if total != IoRates::default() || !cgroups.is_empty() || is_waited_for {
                 uses.push(DeviceUse {
                     number: device.number,
                     name: Arc::clone(&names[&device.number]),

@@ -17,14 +17,14 @@ use super::options::{
 use crate::capture::RecordingHeader;
 use crate::console::{RunContext, Warnings};
 use crate::exit::Exit;
-use crate::intervals::{
-    BaselineStore, Detail, DeviceSelection, Input, Intervals, NotFound, collect,
-};
-use crate::judge::{DeviceReport, SavedBaselines, queue_by_layer};
+use crate::intervals::{Detail, DeviceSelection, Intervals, NotFound, collect};
+use crate::judge::{DeviceReport, queue_by_layer};
+use crate::known_baselines::{BaselineStore, SavedBaselines};
 use crate::report::analysis::{
     AnalysisReport, Comparison, compare_json, compare_text, fio_job, json, text,
 };
 use crate::sanitize::sanitize;
+use crate::source::Input;
 use crate::time_range::TimeRange;
 
 #[derive(Args, Clone, Debug)]

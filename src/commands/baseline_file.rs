@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-use crate::judge::SavedBaselines;
+use crate::known_baselines::SavedBaselines;
 use crate::sanitize::sanitize;
 use crate::sink::write_atomically;
 use crate::source::read_json_object;

@@ -11,12 +11,13 @@ use super::options::{CaptureOptions, FILE_FIRST, Host, Operands, WidthOption, us
 use crate::console::{RunContext, require_text};
 use crate::counters::{HealthFacts, Sample};
 use crate::exit::{Exit, NoData};
-use crate::intervals::{Input, check_stated, with_stated};
 use crate::os_error::os_error_text;
-use crate::report::devices::{is_shown, json, push_troubles, tree};
+use crate::report::devices::{json, push_troubles, tree};
 use crate::sanitize::sanitize;
 use crate::schedule::Schedule;
-use crate::source::{HealthReader, Replay, list_devices, read_topology};
+use crate::source::{
+    HealthReader, Input, Replay, check_stated, list_devices, read_topology, with_stated,
+};
 use crate::time_range::TimeRange;
 use crate::topology::Topology;
 
@@ -79,7 +80,7 @@ impl Devices {
         } else if topology
             .nodes()
             .iter()
-            .any(|node| is_shown(node, &topology, self.all))
+            .any(|node| self.all || topology.is_of_use(node))
         {
             let width = self.width.or_available(context);
             tree(&topology, self.all, width, &mut text);

@@ -44,9 +44,7 @@ use super::options::{
 use crate::clock::{Clock, RealClock};
 use crate::console::RunContext;
 use crate::exit::Exit;
-use crate::intervals::{
-    DeviceScope, DeviceSelection, Input, IntervalRows, MetricsSnapshot, RunningTotals,
-};
+use crate::intervals::{DeviceSelection, IntervalRows};
 use crate::os_error::os_error_text;
 use crate::report::prometheus::{
     ALERT_RULES, ALERT_TESTS, CONTENT_TYPE, DASHBOARD, END, PEER_RULES, common_labels,
@@ -55,7 +53,8 @@ use crate::report::prometheus::{
 use crate::sanitize::sanitize;
 use crate::schedule::{DEFAULT_INTERVAL, Deadlines};
 use crate::sink::{gzip_bytes, remove_file, replace_file};
-use crate::source::ScanScope;
+use crate::source::{Input, ScanScope};
+use crate::totals::{DeviceScope, MetricsSnapshot, RunningTotals};
 
 /// The operands of `export`, for the help.
 pub(super) const OPERANDS: &[Operand] = &[

@@ -12,8 +12,9 @@ use super::record::samples::Recorder;
 use crate::capture::RecordFilter;
 use crate::console::{RunContext, Warnings};
 use crate::counters::Sample;
-use crate::intervals::{BaselineStore, Detail, DeviceSelection, Input, Intervals, Learned};
-use crate::source::{KeptFile, Live, is_rereadable};
+use crate::intervals::{Detail, DeviceSelection, Intervals, Learned, NextInterval};
+use crate::known_baselines::BaselineStore;
+use crate::source::{Input, KeptFile, Live, is_rereadable};
 use crate::time_range::TimeRange;
 
 /// A source that has been read once.
@@ -46,7 +47,7 @@ pub(super) fn read_once(
     let mut copy_signal = None;
     if let Some(from) = input.from.as_deref()
         && input.more.is_empty()
-        && !is_rereadable(from)
+        && !is_of_files(&input)
     {
         let (copy, received) = KeptFile::copy_capture(from, context.clock)?;
         context.clock.clear_signal();
@@ -56,7 +57,8 @@ pub(super) fn read_once(
     }
     let failure: RefCell<Option<io::Error>> = RefCell::new(None);
     let whole = whole(&input);
-    let mut intervals = Intervals::open(&whole, selection, detail, baselines, context.clock)?;
+    let mut intervals =
+        Intervals::open(&whole, selection, detail, baselines, context.clock)?.to_learn();
     let is_live = intervals.is_live();
     if is_live {
         let samples = KeptFile::create(intervals.source_name())?;
@@ -76,34 +78,7 @@ pub(super) fn read_once(
         }));
         kept = Some(samples);
     }
-    let is_unlimited = is_live && !intervals.has_count();
-    let mut lacks_device = false;
-    let mut count = 0u64;
-    let mut progress = Progress::new(context.err_is_terminal, context.clock.monotonic());
-    let mut warnings = Warnings::about(&intervals.source_name());
-    let shared = RefCell::new(&mut *context);
-    let signal = intervals.learn(
-        &mut |warning| {
-            if is_live {
-                warnings.warn_capture(warning, shared.borrow_mut().err);
-            }
-        },
-        &mut |intervals| {
-            lacks_device = is_live && intervals.not_found().is_some();
-            if is_unlimited && !lacks_device {
-                shared
-                    .borrow_mut()
-                    .print_error(format_args!("{doing} until Ctrl-C (no COUNT given)"));
-            }
-            !lacks_device
-        },
-        &mut || {
-            count += 1;
-            progress.show(|| format!("{count} intervals"), &mut shared.borrow_mut());
-        },
-    );
-    progress.clear(context);
-    warnings.finish(context.err);
+    let signal = learn(&mut intervals, doing, context);
     let signal = match signal {
         Ok(signal) => copy_signal.or(signal),
         Err(error) if is_live => return Err(error),
@@ -113,7 +88,7 @@ pub(super) fn read_once(
     if let Some(error) = failure.borrow_mut().take() {
         return Err(error).context("cannot keep the samples, to read them twice");
     }
-    if lacks_device {
+    if is_live && intervals.not_found().is_some() {
         return Ok(None);
     }
     // What was read before a signal is analyzed.
@@ -140,23 +115,66 @@ pub(super) fn open_view<'a, 'c: 'a>(
     context: &mut RunContext<'c>,
 ) -> Result<Intervals<'a>> {
     let intervals = Intervals::open(input, selection, Detail::Report, baselines, context.clock)?;
-    let mut files = input.from.iter().chain(&input.more).peekable();
-    let is_file = files.peek().is_some() && files.all(|file| is_rereadable(file));
-    if input.as_live || !is_file {
+    if input.as_live || !is_of_files(input) {
         return Ok(intervals);
     }
     let whole = whole(input);
     let mut first_run =
-        Intervals::open(&whole, selection, Detail::Report, baselines, context.clock)?;
+        Intervals::open(&whole, selection, Detail::Report, baselines, context.clock)?.to_learn();
+    // The second run fails where this one does, unless that is beyond what it reads.
+    let _ = learn(&mut first_run, "", context);
+    Ok(intervals.with_hindsight(first_run.into_learned()))
+}
+
+/// Reads all intervals for what they teach, and shows the progress. Returns the number of the signal that ended the run; `None` if
+/// the source ended, or if the first sample of the running system lacks a requested device.
+///
+/// # Errors
+/// When the source cannot be read.
+fn learn(
+    intervals: &mut Intervals<'_>,
+    doing: &str,
+    context: &mut RunContext<'_>,
+) -> Result<Option<u8>> {
+    let is_live = intervals.is_live();
+    let mut warnings = match is_live {
+        true => Warnings::about(&intervals.source_name()),
+        false => Warnings::silent(),
+    };
     let mut progress = Progress::new(context.err_is_terminal, context.clock.monotonic());
     let mut count = 0u64;
-    // The second run fails where this one does, unless that is beyond what it reads.
-    let _ = first_run.learn(&mut |_| {}, &mut |_| true, &mut || {
-        count += 1;
-        progress.show(|| format!("{count} intervals"), context);
-    });
+    let has_sample = intervals.start(&mut |warning| warnings.warn_capture(warning, context.err))?;
+    if !has_sample || is_live && intervals.not_found().is_some() {
+        return Ok(None);
+    }
+    if is_live && !intervals.has_count() {
+        context.print_error(format_args!("{doing} until Ctrl-C (no COUNT given)"));
+    }
+    let ended = loop {
+        match intervals.next(&mut |warning| warnings.warn_capture(warning, context.err)) {
+            Ok(NextInterval::Rows(_)) => {
+                count += 1;
+                progress.show(|| format!("{count} intervals"), context);
+            }
+            Ok(NextInterval::Break) => {}
+            Ok(NextInterval::End) => break Ok(None),
+            Ok(NextInterval::Signal(number)) => break Ok(Some(number)),
+            Err(error) => break Err(error),
+        }
+    };
     progress.clear(context);
-    Ok(intervals.with_hindsight(first_run.into_learned()))
+    warnings.finish(context.err);
+    ended
+}
+
+/// Returns whether the source is files, which can be read twice.
+fn is_of_files(input: &Input) -> bool {
+    input.from.is_some()
+        && input
+            .from
+            .iter()
+            .chain(&input.more)
+            .all(|file| is_rereadable(file))
 }
 
 /// The whole of a capture, of which only a part may be shown: all of it teaches. The running system is read once.

@@ -15,15 +15,14 @@ use crate::clock::Clock;
 use crate::console::{RunContext, Warnings};
 use crate::counters::{DeviceNumber, Sample, TracedIo};
 use crate::exit::{Exit, NoData};
-use crate::intervals::{
-    BaselineStore, Detail, DeviceSelection, Input, IntervalRows, Intervals, TracedDevice,
-    TracedInterval,
-};
+use crate::intervals::{Detail, DeviceSelection, IntervalRows, Intervals};
+use crate::known_baselines::BaselineStore;
+use crate::metrics::{TracedDevice, TracedInterval};
 use crate::report::latency::{
     LatencyInterval, csv_header, heatmap, heatmap_legend, lines, table, trace_notes,
 };
 use crate::sanitize::sanitize;
-use crate::source::{Tracer, remove_leftovers};
+use crate::source::{Input, Tracer, remove_leftovers};
 use crate::time_range::TimeRange;
 
 #[derive(Args, Clone, Debug)]

@@ -13,14 +13,15 @@ use std::time::Duration;
 use anyhow::{Error, Result, anyhow};
 use clap::Args;
 
+use crate::baselines::DeviceBaseline;
 use crate::console::RunContext;
-use crate::intervals;
-use crate::intervals::{BaselineOption, BaselineStore, DeviceSelection, Input, Stacked};
-use crate::judge::{DeviceBaseline, Settings, StatedCap};
+use crate::intervals::DeviceSelection;
+use crate::judge::{Settings, StatedCap};
+use crate::known_baselines::{BaselineOption, BaselineStore, load_baselines};
 use crate::report::native::sort_keys;
 use crate::sanitize::sanitize;
 use crate::schedule::{Schedule, parse_interval};
-use crate::source::{is_device_name, is_recording};
+use crate::source::{Input, Stacked, is_device_name, is_recording};
 use crate::time_range::{TimePoint, TimeRange};
 use crate::topology::DeviceClass;
 
@@ -514,7 +515,7 @@ impl BaselineOptions {
             (None, None, true) => BaselineOption::Learned,
             (None, None, false) => BaselineOption::Saved(saved),
         };
-        let baselines = intervals::load_baselines(settings, option)?;
+        let baselines = load_baselines(settings, option)?;
         if let Some(problem) = &baselines.problem {
             context.print_error(problem);
         }

@@ -13,11 +13,11 @@ use super::analyze::{Analyzed, Sources};
 use super::options::{FILE_FIRST, Host, SourceOptions, VerdictOptions};
 use crate::console::RunContext;
 use crate::exit::Exit;
-use crate::intervals::{Detail, DeviceSelection, Input};
+use crate::intervals::{Detail, DeviceSelection};
 use crate::report::html::Page;
 use crate::sanitize::sanitize;
 use crate::sink::{check_new_file, write_atomically};
-use crate::source::read_hostname;
+use crate::source::{Input, read_hostname};
 
 #[derive(Args, Clone, Debug)]
 #[command(override_usage = "blkstat report [OPTIONS] [FILE]... [DEVICE]... [INTERVAL [COUNT]]")]

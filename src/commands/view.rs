@@ -11,11 +11,11 @@ use super::options::{
 };
 use crate::console::RunContext;
 use crate::exit::Exit;
-use crate::intervals::{DeviceSelection, Input, IntervalRows, NotFound};
+use crate::intervals::{DeviceSelection, IntervalRows, NotFound};
 use crate::report::json_csv::Lines;
 use crate::report::native::{TableOptions, TableWriter, sort_value};
 use crate::sanitize::sanitize;
-use crate::source::ScanScope;
+use crate::source::{Input, ScanScope};
 
 /// The arguments of the incident view.
 #[derive(Args, Clone, Debug)]
@@ -214,6 +214,9 @@ impl Observer for Output<'_> {
 
     /// Adds the summary, which after an error covers the intervals before it.
     fn end(&mut self, outcome: &Result<Exit>, run: &mut Run<'_, '_, '_>) -> Result<()> {
+        if let Some(table) = &mut self.table {
+            table.name_hidden(&mut self.text);
+        }
         let is_interrupted = matches!(outcome, Ok(Exit::Signal(2))) && run.context.is_terminal;
         if self.view.summary || is_interrupted && !self.view.no_summary {
             self.adapt_to_terminal(run.context);

@@ -100,7 +100,7 @@ use FactKind::{Amount, Count, Errors, State, Trouble, UsualErrors};
 use FactPlace::{Device, FileSystem, Member, Nfs};
 
 /// The name of the fact that a suspended device-mapper device has.
-const SUSPENDED: &str = "suspended";
+pub const SUSPENDED: &str = "suspended";
 /// The state of a SCSI device or of an NVMe controller, and those in which requests wait until it changes.
 const STATE: &str = "state";
 const HOLDING_STATES: [&str; 4] = ["blocked", "quiesce", "resetting", "connecting"];

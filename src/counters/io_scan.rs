@@ -230,13 +230,30 @@ pub struct BusyProcess {
     pub pid: u32,
     /// Its name: at most 15 bytes, which may contain any character.
     pub comm: String,
+    /// The beginning of its command line; `None` if it was not read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<Arc<str>>,
     /// Its cgroup; `None` if it ended before that was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<Arc<str>>,
+    /// True for a thread of the kernel.
+    #[serde(skip_serializing_if = "is_false")]
+    pub is_kernel: bool,
+    /// True for the bytes of its children that ended since the reading before, without what they had then.
+    #[serde(skip_serializing_if = "is_false")]
+    pub is_of_ended_children: bool,
     /// Bytes read from devices.
     pub read_bytes: u64,
     /// Bytes that will be written to devices, counted when memory is modified, not when it is written back.
     pub write_bytes: u64,
+}
+
+fn is_zero(value: &u64) -> bool {
+    *value == 0
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// A task in uninterruptible sleep, which usually waits for a device.
@@ -247,6 +264,18 @@ pub struct BlockedTask {
     pub tid: u32,
     /// The thread's name.
     pub comm: String,
+    /// The beginning of the command line of the process; `None` if it was not read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<Arc<str>>,
+    /// True for a thread of the kernel.
+    #[serde(skip_serializing_if = "is_false")]
+    pub is_kernel: bool,
+    /// The least time for which it has waited without doing anything else; 0 if that is not known.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub waited_ms: u64,
+    /// The kernel's name of the disk that it waits for; `None` if that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
     /// The cgroup of the process; `None` if it ended before that was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<Arc<str>>,
@@ -254,6 +283,26 @@ pub struct BlockedTask {
     /// `kernel.task_delayacct`, or if it was not seen before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_permille: Option<u64>,
+}
+
+/// The time from which a task that waits without doing anything else is more than busy.
+pub const LONG_WAIT_MS: u64 = 500;
+
+impl BlockedTask {
+    /// Returns whether it is still in a wait in which it was already seen before.
+    pub fn goes_on_waiting(&self) -> bool {
+        self.waited_ms >= LONG_WAIT_MS
+    }
+}
+
+impl IoScan {
+    /// Returns whether a task is in a wait in which it was already seen before.
+    pub fn has_long_wait(&self) -> bool {
+        self.blocked
+            .iter()
+            .flatten()
+            .any(BlockedTask::goes_on_waiting)
+    }
 }
 
 /// Writes a length of time in nanoseconds.

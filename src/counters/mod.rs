@@ -11,10 +11,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub use self::health::{FACTS, Fact, FactKind, FactPlace, FactValue, Health, HealthFacts};
-pub use self::health::{NFS_UNANSWERED, SYNC_ACTION, SYNC_COMPLETED, SYNC_SPEED};
+pub use self::health::{NFS_UNANSWERED, SUSPENDED, SYNC_ACTION, SYNC_COMPLETED, SYNC_SPEED};
 pub use self::io_scan::{
     BlockedTask, BusyProcess, Cgroup, CgroupDevice, CgroupHierarchy, DeviceNumber, HungRead,
-    IoCounters, IoLimits, IoScan, ProcessIo, ScanProblem, ScannedDevice, parse_device_number,
+    IoCounters, IoLimits, IoScan, LONG_WAIT_MS, ProcessIo, ScanProblem, ScannedDevice,
+    parse_device_number,
 };
 pub use self::traced_io::{
     LatencyBucket, LatencyHistogram, LatencyKey, RequestKind, TraceProblem, TracedIo,

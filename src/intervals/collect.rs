@@ -8,9 +8,9 @@ use super::device_interval::{DeviceState, IntervalRows};
 use super::events::Events;
 use super::history::History;
 use super::options::Detail;
-use super::sample_source::OnWarning;
 use super::stream::{Intervals, NextInterval};
 use crate::judge::{DeviceAnalysis, DeviceReport, HostReport};
+use crate::source::OnWarning;
 
 pub struct Collected {
     /// The selected devices in the order in which they appeared.
@@ -96,8 +96,8 @@ pub fn collect(
 impl Devices {
     /// Adds the selected devices of the last sample that are new.
     fn add_selected(&mut self, intervals: &Intervals<'_>) {
-        for (name, _) in intervals.selected_devices() {
-            self.find_or_add(name, intervals);
+        for device in intervals.selected_devices() {
+            self.find_or_add(&device.name, intervals);
         }
     }
 
@@ -156,12 +156,13 @@ impl Devices {
             let since_first = self.intervals.saturating_sub(device.intervals_before);
             device.analysis.set_intervals_since_first(since_first);
             let name = device.analysis.name().to_owned();
-            let cap = intervals.settings(&name, None).cap;
             let baseline = judge.saved_baseline(&name).unwrap_or_default();
             let unloaded_ms = |direction, kib| judge.unloaded_ms(&name, direction, kib);
             reports.push(DeviceReport {
                 identity: device.identity,
-                ..device.analysis.finish(cap, baseline, unloaded_ms, host)
+                ..device
+                    .analysis
+                    .finish(intervals.cap(), baseline, unloaded_ms, host)
             });
         }
         reports

@@ -89,13 +89,14 @@ impl<'a> DeviceFilter<'a> {
             topology,
             is_restricted.then_some(requested.as_slice()),
         );
-        let attributes = |(device, (is_requested, total_role)): (&Device, (bool, TotalRole))| {
+        let mut attributes = Vec::with_capacity(devices.len());
+        for (index, device) in devices.iter().enumerate() {
             let node = topology.node(&device.name);
             let kind = node.map_or_else(|| Kind::from_name(&device.name), |node| node.kind);
             let alias = node.and_then(|node| node.alias.clone());
             let is_partition = kind == Kind::Partition;
             let is_often_idle = kind.is_memory() || kind == Kind::Loop || is_partition;
-            DeviceAttributes {
+            attributes.push(DeviceAttributes {
                 names: Arc::new(DeviceNames {
                     device: device.name.clone(),
                     label: alias.unwrap_or_else(|| device.name.clone()),
@@ -103,17 +104,12 @@ impl<'a> DeviceFilter<'a> {
                 }),
                 identity: topology.identity(&device.name).map(str::to_owned),
                 is_accounting_off: node.is_some_and(Node::is_accounting_off),
-                total_role,
+                total_role: roles[index],
                 is_listed_only_after_io: is_often_idle
                     && !(is_partition && self.selection.partitions),
-                is_requested,
-            }
-        };
-        let attributes: Vec<DeviceAttributes> = devices
-            .iter()
-            .zip(requested.iter().copied().zip(roles))
-            .map(attributes)
-            .collect();
+                is_requested: requested[index],
+            });
+        }
         let mut order: Vec<usize> = (0..devices.len()).collect();
         order.sort_by_cached_key(|index| {
             (
@@ -131,18 +127,15 @@ impl<'a> DeviceFilter<'a> {
         topology: &Topology,
         resolver: Option<&DeviceResolver>,
     ) -> Vec<bool> {
-        let alias = |device: &Device| {
-            topology
-                .node(&device.name)
-                .and_then(|node| node.alias.as_deref())
-        };
-        let matches_pattern = |device: &Device| {
-            self.regex.as_ref().is_some_and(|regex| {
-                regex.is_match(&device.name)
-                    || alias(device).is_some_and(|name| regex.is_match(name))
-            })
-        };
-        let mut requested: Vec<bool> = devices.iter().map(matches_pattern).collect();
+        let mut requested = vec![false; devices.len()];
+        if let Some(regex) = &self.regex {
+            for (requested, device) in requested.iter_mut().zip(devices) {
+                let node = topology.node(&device.name);
+                let alias = node.and_then(|node| node.alias.as_deref());
+                *requested = regex.is_match(&device.name)
+                    || alias.is_some_and(|alias| regex.is_match(alias));
+            }
+        }
         self.has_match |= requested.contains(&true);
         for (word, found) in self.selection.devices.iter().zip(&mut self.found) {
             if let Some(index) = find_device(word, devices, topology, resolver) {
@@ -206,37 +199,33 @@ impl<'a> DeviceFilter<'a> {
         searched: Option<u64>,
         capture: Option<&Path>,
     ) -> Option<NotFound> {
-        let missing = self
-            .selection
-            .devices
-            .iter()
-            .zip(&self.found)
-            .filter(|(_, found)| !**found);
-        let names: Vec<String> = missing.map(|(word, _)| word.clone()).collect();
-        let from = capture.map(|path| format!(" --from {}", sanitize(&path.display().to_string())));
-        let list_command = format!("blkstat devices{}", from.unwrap_or_default());
-        let searched = searched.map(|count| match count {
-            1 => " in the first interval".to_owned(),
-            count => format!(" in the first {count} intervals"),
-        });
-        let quoted = || {
-            let quoted: Vec<String> = names
-                .iter()
-                .map(|name| format!("'{}'", sanitize(name)))
-                .collect();
-            quoted.join(", ")
-        };
-        let message = match (names.as_slice(), searched) {
-            ([], searched) => {
-                let pattern = self.selection.regex.as_ref().filter(|_| !self.has_match)?;
-                format!(
-                    "no device matches '{}'{}",
-                    sanitize(pattern),
-                    searched.unwrap_or_default()
-                )
+        let mut names = Vec::new();
+        for (word, found) in self.selection.devices.iter().zip(&self.found) {
+            if !found {
+                names.push(word.clone());
             }
-            (_, Some(searched)) => format!("{} not found{searched}", quoted()),
-            ([name], None) => {
+        }
+        let quoted: Vec<String> = names
+            .iter()
+            .map(|name| format!("'{}'", sanitize(name)))
+            .collect();
+        let quoted = quoted.join(", ");
+        let mut list_command = "blkstat devices".to_owned();
+        if let Some(path) = capture {
+            list_command += &format!(" --from {}", sanitize(&path.display().to_string()));
+        }
+        let searched = match searched {
+            None => String::new(),
+            Some(1) => " in the first interval".to_owned(),
+            Some(count) => format!(" in the first {count} intervals"),
+        };
+        let message = match names.as_slice() {
+            [] => {
+                let pattern = self.selection.regex.as_ref().filter(|_| !self.has_match)?;
+                format!("no device matches '{}'{searched}", sanitize(pattern))
+            }
+            _ if !searched.is_empty() => format!("{quoted} not found{searched}"),
+            [name] => {
                 let kernel_names = devices.iter().map(|device| device.name.as_str());
                 let labels = attributes
                     .iter()
@@ -247,10 +236,7 @@ impl<'a> DeviceFilter<'a> {
                     &list_command,
                 ));
             }
-            _ => format!(
-                "no such devices: {}; run '{list_command}' for a list",
-                quoted()
-            ),
+            _ => format!("no such devices: {quoted}; run '{list_command}' for a list"),
         };
         Some(NotFound {
             names,

@@ -17,21 +17,20 @@ pub fn find_device(
     resolver: Option<&DeviceResolver>,
 ) -> Option<usize> {
     let name = without_directory(word);
-    let alias = |device: &Device| {
-        topology
-            .node(&device.name)
-            .and_then(|node| node.alias.as_deref())
-    };
-    let has_name = |device: &Device| device.name == name || alias(device) == Some(name);
-    let by_node = || {
-        let named = resolver?.resolve(word, None, false, devices)?;
-        devices.iter().position(|device| named.is(device))
-    };
-    devices
-        .iter()
-        .position(has_name)
-        .or_else(by_node)
-        .or_else(|| find_by_path(word, devices, topology, resolver))
+    for (index, device) in devices.iter().enumerate() {
+        let node = topology.node(&device.name);
+        let alias = node.and_then(|node| node.alias.as_deref());
+        if device.name == name || alias == Some(name) {
+            return Some(index);
+        }
+    }
+    let node = resolver.and_then(|resolver| resolver.resolve(word, None, false, devices));
+    if let Some(node) = node
+        && let Some(index) = devices.iter().position(|device| node.is(device))
+    {
+        return Some(index);
+    }
+    find_by_path(word, devices, topology, resolver)
 }
 
 /// Returns the index of the device below a path: the one whose number its file system has, or else the one that is mounted
@@ -57,18 +56,19 @@ fn find_by_path(
             return found;
         }
     }
-    let is_above = |mountpoint: &Path| {
-        mountpoint == path || mountpoint != Path::new("/") && path.starts_with(mountpoint)
-    };
-    let mounts = topology.nodes().iter().flat_map(|node| {
-        node.mountpoints
-            .iter()
-            .map(move |mountpoint| (Path::new(mountpoint), node.name.as_str()))
-    });
-    let (_, name) = mounts
-        .filter(|(mountpoint, _)| mountpoint.is_absolute() && is_above(mountpoint))
-        .max_by_key(|(mountpoint, _)| mountpoint.components().count())?;
-    devices.iter().position(|device| device.name == name)
+    let (mut depth, mut name) = (0, None);
+    for node in topology.nodes() {
+        for mountpoint in node.mountpoints.iter().map(Path::new) {
+            let is_above =
+                mountpoint == path || mountpoint != Path::new("/") && path.starts_with(mountpoint);
+            let components = mountpoint.components().count();
+            if mountpoint.is_absolute() && is_above && components >= depth {
+                (depth, name) = (components, Some(&node.name));
+            }
+        }
+    }
+    let name = name?;
+    devices.iter().position(|device| device.name == *name)
 }
 
 /// Returns a device name without `/dev/` and `mapper/`.

@@ -137,7 +137,7 @@ impl ShownWord {
 
 /// Labels and summaries of devices that disappeared, by the kernel's names.
 #[derive(Default)]
-pub(super) struct DepartedDevices(BTreeMap<String, (String, DeviceSummary)>);
+pub(super) struct DepartedDevices(pub(super) BTreeMap<String, (String, DeviceSummary)>);
 
 impl DepartedDevices {
     /// Keeps the summary of a device that disappeared. The summary of an idle device holds only its time, which matters
@@ -154,13 +154,6 @@ impl DepartedDevices {
     /// Removes a device that came back and returns its summary; `None` if it is not remembered.
     pub(super) fn remove(&mut self, name: &str) -> Option<DeviceSummary> {
         self.0.remove(name).map(|(_, summary)| summary)
-    }
-
-    /// Returns name, label and summary of each device, sorted by name.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &str, &DeviceSummary)> {
-        self.0
-            .iter()
-            .map(|(name, (label, summary))| (name.as_str(), label.as_str(), summary))
     }
 }
 

@@ -3,16 +3,14 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-use super::baseline_store::BaselineStore;
 use super::device_filter::{DeviceAttributes, DeviceFilter};
-use super::device_interval::{DeviceEvent, DeviceInterval, DeviceState, EventKind, TopCgroup};
+use super::device_interval::{
+    DeviceEvent, DeviceInterval, DeviceState, EventKind, IntervalRows, TopCgroup,
+};
 use super::device_names::DeviceNames;
 use super::device_record::{DepartedDevices, DeviceRecord};
 use super::events::JudgedDevice;
-use super::health_watch::HealthWatch;
-
 use super::options::Detail;
-use super::step_source::Step;
 use super::summary::DeviceSummary;
 use super::total::{Total, counts_in_total};
 use crate::attribution::Attribution;
@@ -21,8 +19,9 @@ use crate::counters::{Device, Sample};
 use crate::judge::{
     DeviceStep, HostJudge, Judged, KnownDevice, Settings, Step as JudgedStep, Verdict,
 };
+use crate::known_baselines::BaselineStore;
 use crate::metrics::{DeviceMatch, HostStats, Interval};
-use crate::source::DeviceResolver;
+use crate::source::{DeviceResolver, Step};
 use crate::topology::Topology;
 use crate::units::Span;
 
@@ -57,17 +56,10 @@ pub(super) struct DeviceTracker<'b> {
     recorded: RecordedBaselines,
     /// True if the counters of a device were reset since the attributes were learned, so that it may be another one.
     pub(super) had_reset: bool,
-    pub(super) health: HealthWatch,
-}
-
-pub(super) struct Rows {
-    pub(super) listed: Vec<DeviceInterval>,
-    /// The total, if wanted.
-    pub(super) total: Option<DeviceInterval>,
 }
 
 impl<'b> DeviceTracker<'b> {
-    pub(super) fn new(detail: Detail, baselines: &'b BaselineStore, judge: HostJudge) -> Self {
+    pub(super) fn new(detail: Detail, baselines: &'b BaselineStore) -> Self {
         Self {
             detail,
             baselines,
@@ -76,13 +68,12 @@ impl<'b> DeviceTracker<'b> {
             records: Vec::new(),
             known_devices: Vec::new(),
             departed: DepartedDevices::default(),
-            judge,
+            judge: HostJudge::default(),
             unjudged_s: 0.0,
             old_attributes: None,
             transient_devices: BTreeSet::new(),
             recorded: RecordedBaselines::default(),
             had_reset: false,
-            health: HealthWatch::default(),
         }
     }
 
@@ -91,14 +82,12 @@ impl<'b> DeviceTracker<'b> {
         &mut self,
         devices: &[Device],
         topology: &Topology,
-        recorded: Option<&RecordedBaselines>,
+        recorded: &RecordedBaselines,
         resolver: Option<&DeviceResolver>,
         filter: &mut DeviceFilter<'_>,
     ) {
         (self.attributes, self.order) = filter.attributes(devices, topology, resolver);
         self.had_reset = false;
-        let none = RecordedBaselines::default();
-        let recorded = recorded.unwrap_or(&none);
         for device in devices {
             if self.recorded.get(&device.name) != recorded.get(&device.name) {
                 self.judge.forget(&device.name);
@@ -118,7 +107,6 @@ impl<'b> DeviceTracker<'b> {
         self.records.iter_mut().for_each(DeviceRecord::interrupt);
         self.unjudged_s = 0.0;
         self.judge.interrupt();
-        self.health.interrupt();
     }
 
     /// Forgets the summaries of all devices, because the range of time that is shown begins.
@@ -187,52 +175,38 @@ impl<'b> DeviceTracker<'b> {
         let Some(old_attributes) = &self.old_attributes else {
             return Vec::new();
         };
+        let mut events = Vec::new();
+        let mut back = HashSet::new();
+        for index in &self.order {
+            let attributes = &self.attributes[*index];
+            if self.records[*index].first_index.is_some() || !filter.is_selected(attributes) {
+                continue;
+            }
+            let name = attributes.names.device.as_str();
+            let kind = match first.device(name) {
+                Some(_) => EventKind::Reappeared,
+                None => EventKind::Appeared,
+            };
+            events.push(event(&attributes.names, kind));
+            back.insert(name);
+        }
         let stays = stays(
             first.devices.len(),
             self.records.iter().map(|record| record.first_index),
         );
-        let gone = old_attributes.iter().zip(stays).filter(|(_, stays)| !stays);
-        let gone: Vec<&Arc<DeviceNames>> = gone
-            .map(|(attributes, _)| attributes)
-            .filter(|it| filter.is_selected(it))
-            .map(|it| &it.names)
-            .collect();
-        let is_new = |index: &&usize| self.records[**index].first_index.is_none();
-        let new = self
-            .order
-            .iter()
-            .filter(is_new)
-            .map(|index| &self.attributes[*index]);
-        let kind_of = |names: &DeviceNames| match first.device(&names.device) {
-            Some(_) => EventKind::Reappeared,
-            None => EventKind::Appeared,
-        };
-        let new = new.filter(|attributes| filter.is_selected(attributes));
-        let mut events: Vec<DeviceEvent> = new
-            .map(|attributes| event(&attributes.names, kind_of(&attributes.names)))
-            .collect();
-        let back: HashSet<&str> = events
-            .iter()
-            .map(|event| event.names.device.as_str())
-            .collect();
-        let left: Vec<DeviceEvent> = gone
-            .iter()
-            .filter(|names| !back.contains(names.device.as_str()))
-            .map(|names| event(names, EventKind::Disappeared))
-            .collect();
-        events.extend(left);
-        let is_brief = |name: &&String| first.device(name).is_none() && last.device(name).is_none();
-        let brief = self
-            .transient_devices
-            .iter()
-            .filter(is_brief)
-            .filter(|name| filter.is_name_selected(name));
-        events.extend(brief.map(|name| {
-            event(
-                &DeviceNames::without_alias(name),
-                EventKind::AppearedBriefly,
-            )
-        }));
+        for (attributes, stays) in old_attributes.iter().zip(stays) {
+            let is_gone = !stays && !back.contains(attributes.names.device.as_str());
+            if is_gone && filter.is_selected(attributes) {
+                events.push(event(&attributes.names, EventKind::Disappeared));
+            }
+        }
+        for name in &self.transient_devices {
+            let is_brief = first.device(name).is_none() && last.device(name).is_none();
+            if is_brief && filter.is_name_selected(name) {
+                let names = DeviceNames::without_alias(name);
+                events.push(event(&names, EventKind::AppearedBriefly));
+            }
+        }
         events
     }
 
@@ -262,8 +236,6 @@ impl<'b> DeviceTracker<'b> {
         attribution: Option<&Attribution>,
     ) {
         let host = HostStats::between(step.older, step.newer, step.span);
-        self.health.begin(step.newer, self.unjudged_s);
-        self.health.note_nfs(&host);
         let mut devices = Vec::with_capacity(self.records.len());
         for (index, (record, newer)) in self.records.iter().zip(&step.newer.devices).enumerate() {
             let before = step
@@ -275,11 +247,12 @@ impl<'b> DeviceTracker<'b> {
                 interval: record.unjudged,
                 before: &before.counters,
                 is_accounting_off: self.attributes[index].is_accounting_off,
-                held: self.health.held(&newer.name, step.newer, &host, topology),
             });
         }
         let judged = JudgedStep {
             devices: &devices,
+            sample: step.newer,
+            seconds: self.unjudged_s,
             host: &host,
             topology,
             attribution,
@@ -293,15 +266,7 @@ impl<'b> DeviceTracker<'b> {
             )
         };
         let said = self.judge.judge(&judged, settings);
-        for ((record, newer), assessment) in
-            self.records.iter_mut().zip(&step.newer.devices).zip(said)
-        {
-            let mut assessment = assessment;
-            if let (Some(interval), Some(assessment)) = (&record.unjudged, &mut assessment) {
-                let idle_s = self.judge.idle_s(&newer.name);
-                self.health
-                    .note(&newer.name, assessment, (interval, idle_s), topology);
-            }
+        for (record, assessment) in self.records.iter_mut().zip(said) {
             record.note_judgement(assessment, step.newer.at.wall);
         }
         self.unjudged_s = 0.0;
@@ -331,17 +296,16 @@ impl<'b> DeviceTracker<'b> {
         judged
     }
 
-    /// Returns the devices of an interval; `without_util` if it is too short for util.
-    pub(super) fn rows(
+    /// Adds the devices of an interval and their total, if that is wanted; `without_util` if it is too short for util.
+    pub(super) fn list(
         &mut self,
         first: &Sample,
         last: &Sample,
         span: Span,
         filter: &DeviceFilter<'_>,
         without_util: bool,
-        attribution: Option<&Attribution>,
-    ) -> Rows {
-        let mut rows = Vec::new();
+        rows: &mut IntervalRows,
+    ) {
         let mut total = Total::default();
         let mut order = self.order.clone();
         if self.detail.lists_all() {
@@ -356,8 +320,9 @@ impl<'b> DeviceTracker<'b> {
             }
             let (record, device) = (&mut self.records[index], &last.devices[index]);
             let Some(first_index) = record.first_index else {
-                if self.detail.lists_all() && is_selected {
-                    rows.push(event(&attributes.names, EventKind::Appeared).to_interval());
+                if self.detail.lists_all() {
+                    let appeared = event(&attributes.names, EventKind::Appeared);
+                    rows.devices.push(appeared.to_interval());
                 }
                 continue;
             };
@@ -367,10 +332,10 @@ impl<'b> DeviceTracker<'b> {
             let is_unchanged =
                 *counters == first.devices[first_index].counters && counters.in_flight == 0;
             // The fast path for devices that are not listed: most devices of a large host are idle.
-            if self.detail == Detail::Report
+            if !self.detail.lists_all()
                 && is_unchanged
                 && !record.is_reset
-                && !record.judged.verdict().is_some_and(Verdict::is_trouble)
+                && !record.judged.assessment().is_trouble()
                 && !filter.is_listed(attributes, counters, !record.summary.is_empty())
             {
                 if is_in_total {
@@ -388,7 +353,7 @@ impl<'b> DeviceTracker<'b> {
                 DeviceState::AccountingOff(Box::new(std::mem::take(&mut record.judged)))
             } else {
                 let mut activity = Box::new(record.take_activity(without_util, last.at.wall));
-                activity.top_cgroup = top_cgroup(attribution, &device.name);
+                activity.top_cgroup = top_cgroup(rows.attribution.as_ref(), &device.name);
                 activity.health = last
                     .health
                     .as_ref()
@@ -409,41 +374,34 @@ impl<'b> DeviceTracker<'b> {
             };
             let was_active =
                 !record.summary.is_empty() || row.stats().is_some_and(|stats| !stats.is_idle());
-            let is_listed = filter.is_listed(attributes, counters, was_active)
-                || matches!(row.state, DeviceState::Reset) && is_selected
-                || row.verdict().is_some_and(Verdict::is_trouble) && is_selected;
-            if is_listed || self.detail.lists_all() && is_selected {
-                rows.push(row);
+            let is_listed = self.detail.lists_all()
+                || filter.is_listed(attributes, counters, was_active)
+                || row.state == DeviceState::Reset
+                || row.verdict().is_some_and(Verdict::is_trouble);
+            if is_selected && is_listed {
+                rows.devices.push(row);
             }
         }
-        let total = if filter.has_total() {
-            total.finish()
-        } else {
-            None
-        };
-        Rows {
-            listed: rows,
-            total,
+        if filter.has_total() {
+            rows.total = total.finish();
         }
     }
 
     /// Returns the summaries of the selected devices, worst first.
     pub(super) fn summaries(&self, filter: &DeviceFilter<'_>) -> Vec<(String, DeviceSummary)> {
-        let present = self.order.iter().filter_map(|index| {
-            let attributes = self
-                .attributes
-                .get(*index)
-                .filter(|it| filter.is_selected(it))?;
-            Some((
-                attributes.names.label.clone(),
-                self.records.get(*index)?.summary.clone(),
-            ))
-        });
-        let departed = self.departed.iter().filter_map(|(name, label, summary)| {
-            let is_selected = filter.is_name_selected(name) || filter.is_name_selected(label);
-            is_selected.then(|| (label.to_owned(), summary.clone()))
-        });
-        let mut summaries: Vec<_> = present.chain(departed).collect();
+        let mut summaries = Vec::new();
+        for index in &self.order {
+            let attributes = &self.attributes[*index];
+            if filter.is_selected(attributes) {
+                let summary = self.records[*index].summary.clone();
+                summaries.push((attributes.names.label.clone(), summary));
+            }
+        }
+        for (name, (label, summary)) in &self.departed.0 {
+            if filter.is_name_selected(name) || filter.is_name_selected(label) {
+                summaries.push((label.clone(), summary.clone()));
+            }
+        }
         summaries.sort_by(|(_, a), (_, b)| a.worst_first(b));
         summaries
     }

@@ -1,18 +1,16 @@
 //! Intervals: the one place that turns a stream of samples into a stream of [`DeviceInterval`]s.
 //!
 //! ```text
-//! SampleSource ──Sample──▶ StepSource ──Step──▶ DeviceTracker ──DeviceInterval──▶ outputs
-//! live, capture            pairs of samples     judges each step, adds them up   table, JSON, analysis
+//! source::StepSource ──Step──▶ DeviceTracker ──DeviceInterval──▶ outputs
+//! pairs of samples             judges each step, adds them up   table, JSON, analysis
 //! ```
 //!
-//! [`Intervals`] is the entry: it takes samples at their deadlines or from a capture, skips over breaks in time,
-//! follows devices that appear and disappear, judges each step from sample to sample, adds the steps of an interval,
+//! [`Intervals`] is the entry: it takes steps from sample to sample, skips over breaks in time,
+//! follows devices that appear and disappear, judges each step, adds the steps of an interval,
 //! applies the selection, adds up a total, and flags numbers that cannot be trusted. The verdict on an interval is the
-//! worst of those on its steps. [`collect()`] feeds an analysis with all intervals, [`RunningTotals`] adds them up for
-//! metrics, and a [`History`] keeps the data for charts in bounded memory ([`series`]). Nothing is printed here:
+//! worst of those on its steps. [`collect()`] feeds an analysis with all intervals, and a [`History`] keeps the data for charts in bounded memory ([`series`]). Nothing is printed here:
 //! warnings go to a callback, and every output takes the same [`IntervalRows`].
 
-mod baseline_store;
 mod collect;
 mod device_filter;
 mod device_interval;
@@ -21,25 +19,17 @@ mod device_names;
 mod device_record;
 mod device_tracker;
 mod events;
-mod health_watch;
 mod history;
 mod incident;
-mod learn_baselines;
-mod load_baselines;
 mod options;
 mod run_clock;
-mod running_totals;
-mod sample_source;
 pub mod series;
 mod spread;
-mod step_source;
 mod stream;
 mod sum;
 mod summary;
 mod total;
-mod traced;
 
-pub use baseline_store::BaselineStore;
 pub use collect::collect;
 pub use device_interval::{
     DeviceActivity, DeviceEvent, DeviceInterval, DeviceState, EventKind, IntervalHeader,
@@ -50,17 +40,8 @@ pub use device_names::DeviceNames;
 pub use events::{Course, Departure, Event, Events, Harm, IncidentSummary, IncidentTotal};
 pub use history::{DeviceHistory, History, UsageHistory};
 pub use incident::{Cause, Incident, Moment, OngoingIncident, WaitingTask};
-pub use learn_baselines::learn_baselines;
-pub use load_baselines::load_baselines;
-pub use options::{BaselineOption, Detail, DeviceSelection, Input, Stacked};
+pub use options::{Detail, DeviceSelection};
 pub use run_clock::RunClock;
-pub use running_totals::{
-    Buckets, DeviceInfo, DeviceScope, DeviceSnapshot, DeviceTotals, LATENCY_BOUNDS_MS,
-    LimitedCgroup, MetricsSnapshot, QUEUE_BOUNDS, RunningTotals,
-};
-pub use sample_source::{check_stated, with_stated};
 pub use spread::{HostSpread, Spread};
-pub use step_source::{Next, StepSource};
 pub use stream::{Intervals, Learned, NextInterval};
 pub use summary::{DeviceSummary, Peak, RunSpan};
-pub use traced::{TracedDevice, TracedInterval};

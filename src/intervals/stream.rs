@@ -6,28 +6,28 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 
-use super::baseline_store::BaselineStore;
 use super::device_filter::{DeviceFilter, are_all_requests_counted};
 use super::device_interval::{DeviceInterval, DeviceState, IntervalHeader, IntervalRows};
 use super::device_lookup::NotFound;
-use super::device_tracker::{DeviceTracker, Rows};
+use super::device_tracker::DeviceTracker;
 use super::events::{EventTracker, Events};
 use super::incident::Moment;
-use super::options::{Detail, DeviceSelection, Input};
-use super::sample_source::{OnLiveSample, OnWarning, SampleSource, check_stated};
-use super::step_source::{Next, Step, StepSource};
+use super::options::{Detail, DeviceSelection};
 use super::summary::{DeviceSummary, RunSpan};
+use super::total::{counts_in_total, total_roles};
 use crate::attribution::{Attribution, Attributor};
-use crate::baselines::RecordedBaselines;
 use crate::capture::RecordingHeader;
 use crate::clock::Clock;
-use crate::counters::{Counters, CpuTimes, Device, DeviceNumber, Sample};
+use crate::counters::{BlockedTask, Counters, CpuTimes, Device, DeviceNumber, Sample};
 use crate::judge::{
-    HostJudge, Knowledge, KnownDevice, MIN_UTIL_INTERVAL_S, Settings, Verdict, hidden_io_wait_pct,
+    HostJudge, Knowledge, KnownDevice, MIN_UTIL_INTERVAL_S, StatedCap, hidden_io_wait_pct,
 };
+use crate::known_baselines::{BaselineStore, SavedBaselines};
 use crate::metrics::{DeviceMatch, HostStats};
 use crate::sanitize::sanitize;
-use crate::source::Replay;
+use crate::source::{
+    Input, Next, OnLiveSample, OnWarning, Replay, SampleSource, Step, StepSource, check_stated,
+};
 use crate::topology::{Kind, Machine, Provider, Topology, nvme_head};
 use crate::units::Span;
 
@@ -137,6 +137,7 @@ impl<'a> Intervals<'a> {
             input,
             baselines,
             filter: DeviceFilter::new(selection)?,
+            events: EventTracker::new(samples.is_live()),
             // An analysis assesses whole intervals, however long.
             source: StepSource::new(
                 input,
@@ -145,8 +146,7 @@ impl<'a> Intervals<'a> {
                 detail == Detail::Report && !input.single_samples,
             ),
             attributor: Attributor::default(),
-            tracker: DeviceTracker::new(detail, baselines, HostJudge::default()),
-            events: EventTracker::default(),
+            tracker: DeviceTracker::new(detail, baselines),
             attribution: None,
             topology: Topology::default(),
             machine: Machine::default(),
@@ -159,43 +159,12 @@ impl<'a> Intervals<'a> {
         })
     }
 
-    /// Reads all intervals for what they teach: the first run, which a second one with hindsight follows. `on_start` is called
-    /// after the first sample, and returns whether to go on; `on_interval` after each interval. Returns the number of the
-    /// signal that ended the run; `None` if the source ended.
-    ///
-    /// # Errors
-    /// When the source cannot be read.
-    pub fn learn(
-        &mut self,
-        on_warning: OnWarning<'_>,
-        on_start: &mut dyn FnMut(&Self) -> bool,
-        on_interval: &mut dyn FnMut(),
-    ) -> Result<Option<u8>> {
+    /// Makes it a first run, of what the intervals teach: a second one with hindsight follows. Rows are made of the running
+    /// system only, because the devices in trouble determine what of it is read next.
+    pub fn to_learn(mut self) -> Self {
         self.tracker.judge = HostJudge::first_run();
         self.run = Run::ToLearn;
-        if !self.start(on_warning)? || !on_start(self) {
-            return Ok(None);
-        }
-        while !self.has_reached_count() {
-            match self.source.next(on_warning)? {
-                Next::Step { ends, is_preceding } => {
-                    self.judge(is_preceding);
-                    if !ends {
-                        continue;
-                    }
-                    // The devices in trouble determine what of the running system is read next.
-                    if self.is_live() {
-                        drop(self.rows(is_preceding));
-                    }
-                    on_interval();
-                }
-                Next::Rest => {}
-                Next::Break => self.begin_segment(),
-                Next::End => break,
-                Next::Signal(number) => return Ok(Some(number)),
-            }
-        }
-        Ok(None)
+        self
     }
 
     /// Ends a first run. Returns what it has learned, even before an error.
@@ -260,6 +229,9 @@ impl<'a> Intervals<'a> {
                 Next::End => return Ok(NextInterval::End),
                 Next::Signal(signal) => return Ok(NextInterval::Signal(signal)),
             };
+            if !self.is_told() {
+                return Ok(NextInterval::Rows(IntervalRows::default()));
+            }
             let rows = self.rows(is_preceding);
             if !is_preceding {
                 return Ok(NextInterval::Rows(rows));
@@ -294,7 +266,7 @@ impl<'a> Intervals<'a> {
         self.attribution = self.attributor.finish_step();
         let attribution = self.attribution.as_ref();
         self.tracker.judge(&step, &self.topology, attribution);
-        if self.run == Run::ToLearn && !self.is_live() {
+        if !self.is_told() {
             return;
         }
         let now = Moment {
@@ -304,9 +276,16 @@ impl<'a> Intervals<'a> {
         let judged = self.tracker.judged_devices(&self.filter, attribution);
         self.events
             .observe(&judged, now, attribution, &self.topology, is_preceding);
-        if self.tracker.health.has_trouble {
+        let is_waited_for =
+            attribution.is_some_and(|found| found.blocked.iter().any(BlockedTask::goes_on_waiting));
+        if self.tracker.judge.has_trouble() || is_waited_for {
             self.source.samples.refresh_health();
         }
+    }
+
+    /// Returns whether more is made of the intervals than what they teach.
+    fn is_told(&self) -> bool {
+        self.run != Run::ToLearn || self.is_live()
     }
 
     /// Passes the scan of the last sample on.
@@ -331,53 +310,37 @@ impl<'a> Intervals<'a> {
         }
         let attribution = self.attributor.finish_interval();
         let (first, last, span) = (self.source.first(), &self.source.newest, self.source.span());
-        let events = self.tracker.events(first, last, &self.filter);
-        let missed_samples = self.source.missed_samples;
-        let mut header = IntervalHeader {
-            missed_samples,
-            ..header(first, last, span, self.has_all_requests)
-        };
+        let mut header = header(first, last, span, self.has_all_requests);
+        header.missed_samples = self.source.missed_samples;
         if hidden_io_wait_pct(&header.host).is_some_and(|hidden| hidden > 0.0) {
-            header.nfs_waits.clone_from(&self.tracker.health.nfs_waits);
+            header.nfs_waits = self.tracker.judge.nfs_waits().to_vec();
         }
         let without_util = self.is_too_short_for_util(span);
         if !is_preceding {
             self.span
                 .observe(header.elapsed_s, header.start, header.end);
         }
-        let Rows {
-            listed: mut devices,
-            total,
-        } = self.tracker.rows(
-            first,
-            last,
-            span,
-            &self.filter,
-            without_util,
-            attribution.as_ref(),
-        );
-        for device in &mut devices {
+        let mut rows = IntervalRows {
+            header,
+            events: self.tracker.events(first, last, &self.filter),
+            attribution,
+            has_found_any: self.filter.has_found_any(),
+            ..IntervalRows::default()
+        };
+        self.tracker
+            .list(first, last, span, &self.filter, without_util, &mut rows);
+        for device in &mut rows.devices {
             if let DeviceState::Active(activity) = &mut device.state {
                 activity.incident = self.events.ongoing(&device.names);
                 // Hindsight does not flicker, nor does what is part of an incident.
-                let verdict = activity.judged.assessment().verdict;
-                let is_of_incident =
-                    activity.incident.is_some() && verdict.is_some_and(Verdict::is_trouble);
+                let said = activity.judged.assessment();
+                let is_of_incident = activity.incident.is_some() && said.is_trouble();
                 if self.run == Run::WithHindsight || is_of_incident {
-                    activity.shown_verdict = verdict;
+                    activity.shown_verdict = said.verdict;
                 }
             }
         }
-        let has_found_any = self.filter.has_found_any();
-        let rows = IntervalRows {
-            header,
-            devices,
-            total,
-            events,
-            attribution,
-            has_found_any,
-        };
-        self.events.note_changes(&rows);
+        self.events.note_changes(&rows, &self.source.newest);
         self.source
             .samples
             .note_trouble(rows.devices.iter().any(may_be_in_trouble));
@@ -417,16 +380,12 @@ impl<'a> Intervals<'a> {
     fn is_topology_stale(&self) -> bool {
         let has_new_loop = || {
             let step = self.source.step();
-            let completed = |devices: &[Device], name: &str| {
-                devices
-                    .iter()
-                    .find(|device| device.name == name)
-                    .map(|device| device.counters.completed())
+            let completed = |sample: &Sample, name: &str| {
+                let device = sample.device(name)?;
+                Some(device.counters.completed())
             };
             let mut unbound = self.topology.unbound_loops();
-            unbound.any(|name| {
-                completed(&step.older.devices, name) != completed(&step.newer.devices, name)
-            })
+            unbound.any(|name| completed(step.older, name) != completed(step.newer, name))
         };
         self.is_live() && (self.tracker.had_reset || has_new_loop())
             || self.source.is_topology_stale()
@@ -438,11 +397,7 @@ fn may_be_in_trouble(device: &DeviceInterval) -> bool {
     device.activity().is_some_and(|activity| {
         activity.incident.is_some()
             || activity.stalled_s > 0.0
-            || activity
-                .judged
-                .assessment()
-                .verdict
-                .is_some_and(Verdict::is_trouble)
+            || activity.judged.assessment().is_trouble()
     })
 }
 
@@ -466,16 +421,15 @@ fn known_device(topology: &Topology, machine: &Machine, name: &str) -> KnownDevi
 /// The header of an interval. The time with a request in flight is not known if the requests of some device are not
 /// counted.
 fn header(first: &Sample, last: &Sample, span: Span, has_all_requests: bool) -> IntervalHeader {
-    let host = HostStats::between(first, last, span);
-    let in_flight_upper_bound_pct = host.in_flight_upper_bound_pct.filter(|_| has_all_requests);
+    let mut host = HostStats::between(first, last, span);
+    if !has_all_requests {
+        host.in_flight_upper_bound_pct = None;
+    }
     IntervalHeader {
         start: first.at.wall,
         end: last.at.wall,
         elapsed_s: span.seconds(),
-        host: HostStats {
-            in_flight_upper_bound_pct,
-            ..host
-        },
+        host,
         ..IntervalHeader::default()
     }
 }
@@ -495,7 +449,7 @@ impl Intervals<'_> {
             span,
             device_match: DeviceMatch::Identical,
         };
-        let mut tracker = DeviceTracker::new(Detail::Report, self.baselines, HostJudge::default());
+        let mut tracker = DeviceTracker::new(Detail::Report, self.baselines);
         let resolver = self.source.samples.resolver();
         tracker.follow(&step);
         let recorded = self.source.samples.recorded_baselines();
@@ -510,24 +464,15 @@ impl Intervals<'_> {
         if tracker.add(&step) {
             tracker.judge(&step, &self.topology, None);
         }
-        let header = header(&boot, newer, span, self.has_all_requests);
-        let header = IntervalHeader {
-            is_since_boot: true,
-            ..header
-        };
-        let Rows {
-            listed: devices,
-            total,
-        } = tracker.rows(&boot, newer, span, &self.filter, false, None);
-        let (events, attribution) = (Vec::new(), None);
-        show(&IntervalRows {
+        let mut header = header(&boot, newer, span, self.has_all_requests);
+        header.is_since_boot = true;
+        let mut rows = IntervalRows {
             header,
-            devices,
-            total,
-            events,
-            attribution,
             has_found_any: true,
-        });
+            ..IntervalRows::default()
+        };
+        tracker.list(&boot, newer, span, &self.filter, false, &mut rows);
+        show(&rows);
         true
     }
 }
@@ -560,7 +505,7 @@ impl Intervals<'_> {
         self.source.samples.requested_interval()
     }
 
-    pub(super) fn has_reached_count(&self) -> bool {
+    fn has_reached_count(&self) -> bool {
         self.input
             .count
             .is_some_and(|count| self.span.intervals >= count)
@@ -595,39 +540,36 @@ impl Intervals<'_> {
         &self.topology
     }
 
-    /// Returns the selected devices of the last sample, by the kernel's names, with their counters.
-    pub(super) fn selected_devices(&self) -> impl Iterator<Item = (&str, &Counters)> {
-        self.selected_with_peers()
-            .map(|(name, counters, _)| (name, counters))
+    /// Returns the selected devices of the last sample.
+    pub fn selected_devices(&self) -> impl Iterator<Item = &Device> {
+        let devices = self.source.newest.devices.iter();
+        devices
+            .zip(&self.tracker.attributes)
+            .filter(|(_, attributes)| self.filter.is_selected(attributes))
+            .map(|(device, _)| device)
     }
 
-    /// Returns the same, with the latency of reads and of writes as multiples of the median of the peers.
-    pub(in crate::intervals) fn selected_with_peers(
-        &self,
-    ) -> impl Iterator<Item = (&str, &Counters, [Option<f64>; 2])> {
-        let devices = self
-            .source
-            .newest
-            .devices
-            .iter()
-            .zip(&self.tracker.attributes);
-        devices
-            .filter(|(_, it)| self.filter.is_selected(it))
-            .map(|(device, _)| {
-                let name = device.name.as_str();
-                (
-                    name,
-                    &device.counters,
-                    self.tracker.judge.beside_peers(name),
-                )
-            })
+    /// The latency of reads and of writes of a device as multiples of the median of its peers; `None` if it was not compared.
+    pub fn beside_peers(&self, device: &str) -> [Option<f64>; 2] {
+        self.tracker.judge.beside_peers(device)
+    }
+
+    /// Returns for each device of the last sample whether a total over all devices counts its requests. One over the
+    /// selected devices would count a volume whose disk is not selected.
+    pub fn counted_once(&self) -> Vec<bool> {
+        let newest = &self.source.newest;
+        let mut counted = Vec::with_capacity(newest.devices.len());
+        for role in total_roles(&newest.devices, &self.topology, None) {
+            counted.push(counts_in_total(role, newest));
+        }
+        counted
     }
 
     /// Returns the whole devices that are selected in the last sample or contain selected partitions, by the kernel's
     /// names, each with its selected partitions.
     pub fn selected_disks(&self) -> BTreeMap<&str, Vec<&str>> {
         let mut disks: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for (name, _) in self.selected_devices() {
+        for Device { name, .. } in self.selected_devices() {
             match self.topology.disk_of(name).filter(|disk| !disk.is_empty()) {
                 Some(disk) => disks.entry(disk).or_default().push(name),
                 None => drop(disks.entry(name).or_default()),
@@ -640,19 +582,32 @@ impl Intervals<'_> {
     /// requests of those disks.
     pub fn selected_disk_numbers(&self) -> Vec<DeviceNumber> {
         let disks = self.selected_disks();
-        let is_selected = |name: &str| disks.contains_key(name);
-        let devices = self.source.newest.devices.iter();
-        let selected = devices.filter(|device| {
+        let mut numbers = Vec::new();
+        for device in &self.source.newest.devices {
             let head = nvme_head(&device.name);
-            is_selected(&device.name) || head.is_some_and(|head| is_selected(&head))
-        });
-        selected
-            .map(|device| (device.major, device.minor))
-            .collect()
+            if disks.contains_key(device.name.as_str())
+                || head.is_some_and(|head| disks.contains_key(head.as_str()))
+            {
+                numbers.push((device.major, device.minor));
+            }
+        }
+        numbers
+    }
+
+    /// Returns the baselines learned for each selected device.
+    pub fn learned_baselines(&self) -> SavedBaselines {
+        let mut baselines = SavedBaselines::default();
+        for Device { name, .. } in self.selected_devices() {
+            let baseline = self.tracker.judge.saved_baseline(name);
+            if let Some(baseline) = baseline.filter(|baseline| !baseline.is_empty()) {
+                baselines.insert(name, self.topology.identity(name), baseline);
+            }
+        }
+        baselines
     }
 
     /// Forgets what was learned of all devices.
-    pub(super) fn forget_devices(&mut self) {
+    pub fn forget_devices(&mut self) {
         self.tracker.judge = HostJudge::default();
         self.learn_topology();
     }
@@ -675,21 +630,16 @@ impl Intervals<'_> {
             .then_some(&self.topology)
     }
 
-    /// Returns the settings of the verdict on a device, by its kernel name and its identity, if any.
-    pub fn settings(&self, device: &str, identity: Option<&str>) -> Settings {
-        let none = RecordedBaselines::default();
-        let recorded = self.source.samples.recorded_baselines().unwrap_or(&none);
-        Settings {
-            device: known_device(&self.topology, &self.machine, device),
-            ..self.baselines.settings(device, identity, recorded)
-        }
+    /// The cap that the user states of every device; `None` without one.
+    pub(super) fn cap(&self) -> Option<StatedCap> {
+        self.baselines.common.cap
     }
 
     /// Returns a message about the selected devices whose name belongs to another device in a given baseline; `None` if
     /// there are none.
     pub fn mismatched_baselines(&self) -> Option<String> {
         self.baselines.mismatches(
-            self.selected_devices().map(|(name, _)| name),
+            self.selected_devices().map(|device| device.name.as_str()),
             &self.topology,
         )
     }

@@ -83,18 +83,15 @@ pub(super) fn total_roles(
 ) -> Vec<TotalRole> {
     let is_requested = |index: usize| requested.is_none_or(|requested| requested[index]);
     let mut candidates: HashMap<&str, usize> = HashMap::with_capacity(devices.len());
-    for (index, device) in devices
-        .iter()
-        .enumerate()
-        .filter(|(index, _)| is_requested(*index))
-    {
-        candidates.entry(device.name.as_str()).or_insert(index);
-    }
-    let role = |(index, device): (usize, &Device)| {
-        if !is_requested(index) {
-            return TotalRole::Excluded;
+    for (index, device) in devices.iter().enumerate() {
+        if is_requested(index) {
+            candidates.entry(device.name.as_str()).or_insert(index);
         }
-        match kind(device, topology) {
+    }
+    let mut roles = Vec::with_capacity(devices.len());
+    for (index, device) in devices.iter().enumerate() {
+        let role = match kind(device, topology) {
+            _ if !is_requested(index) => TotalRole::Excluded,
             Kind::NvmePath => {
                 let mut heads = topology
                     .holders(&device.name)
@@ -103,11 +100,13 @@ pub(super) fn total_roles(
                 head.map_or(TotalRole::Included, |head| TotalRole::FallbackFor(*head))
             }
             Kind::Disk => TotalRole::Included,
-            Kind::Optical if !has_backing_devices(device, topology) => TotalRole::Included,
+            Kind::Optical if topology.backing_devices(&device.name).is_empty() => {
+                TotalRole::Included
+            }
             _ => TotalRole::Excluded,
-        }
-    };
-    let mut roles: Vec<TotalRole> = devices.iter().enumerate().map(role).collect();
+        };
+        roles.push(role);
+    }
     if requested.is_some() {
         include_stacked_devices(&mut roles, devices, &candidates, topology);
     }
@@ -166,12 +165,6 @@ fn kind(device: &Device, topology: &Topology) -> Kind {
     topology
         .node(&device.name)
         .map_or_else(|| Kind::from_name(&device.name), |node| node.kind)
-}
-
-fn has_backing_devices(device: &Device, topology: &Topology) -> bool {
-    topology
-        .node(&device.name)
-        .is_some_and(|node| !node.backing_devices.is_empty())
 }
 
 #[cfg(test)]

@@ -17,13 +17,13 @@ use crate::clock::WaitOutcome;
 use crate::console::{RunContext, Warnings, require_counters, require_text};
 use crate::counters::{CpuTimes, Device, Sample};
 use crate::exit::Exit;
-use crate::intervals::{Input, Next, StepSource};
 use crate::metrics::CpuPercentages;
 use crate::os_error::os_error_text;
 use crate::sanitize::sanitize;
 use crate::schedule::Deadlines;
 use crate::source::{
-    DeviceResolver, Live, Precedence, Replay, local_time_zone, read_partitions, running_host,
+    DeviceResolver, Input, Live, Next, Precedence, Replay, StepSource, local_time_zone,
+    read_partitions, running_host,
 };
 use crate::topology::{NamedDevice, Topology};
 use crate::units::{SampleTime, Span};
@@ -178,7 +178,7 @@ fn run_replay(options: &Options, source: Replay<'_>, context: &mut RunContext<'_
         return Ok(Exit::Success);
     }
     ended?;
-    let Some(source) = steps.replay() else {
+    let Some(source) = steps.samples.replay() else {
         return Ok(Exit::Success);
     };
     require_text(source)?;
@@ -206,13 +206,13 @@ fn report_steps(
     context: &mut RunContext<'_>,
 ) -> Result<()> {
     let has_sample = steps.start(&mut |warning| warnings.warn_capture(warning, context.err))?;
-    require_counters(steps.replay())?;
+    require_counters(steps.samples.replay())?;
     if !has_sample {
         return Ok(());
     }
     while !reporter.is_done() {
         let next = steps.next(&mut |warning| warnings.warn_capture(warning, context.err))?;
-        require_counters(steps.replay())?;
+        require_counters(steps.samples.replay())?;
         let ends = match next {
             Next::End | Next::Signal(_) => return Ok(()),
             Next::Step { ends, is_preceding } => ends && !is_preceding,
@@ -398,11 +398,7 @@ impl<'a> Reporter<'a> {
             return;
         }
         if self.count == 0 {
-            let host = steps
-                .replay()
-                .and_then(Replay::header)
-                .cloned()
-                .unwrap_or_default();
+            let host = steps.samples.host();
             self.begin(&host, None, newer.at.wall.unwrap_or_default());
         }
         self.report(older, newer, steps.span());

@@ -112,11 +112,6 @@ impl EventRule {
         self.recent.clear();
     }
 
-    /// Returns whether an event goes on.
-    pub fn is_open(&self) -> bool {
-        self.open.is_some()
-    }
-
     /// Returns whether the latest step was part of the event that goes on.
     pub fn is_bad_now(&self) -> bool {
         self.open.as_ref().is_some_and(|open| open.good == 0.0)

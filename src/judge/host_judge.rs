@@ -4,6 +4,8 @@
 use std::collections::HashMap;
 
 use super::device::{DeviceJudge, DeviceKnowledge};
+use super::health_watch::HealthWatch;
+use super::host_report::NfsWait;
 use super::layers::{held_between, is_idle_below};
 use super::load::Load;
 use super::peers::{PeerHistory, PeerLoad, peer_groups};
@@ -13,7 +15,7 @@ use super::thresholds::RANK;
 use super::verdict::{Assessment, Evidence, Verdict};
 use crate::attribution::{Attribution, IoDirection, Limit, ReachedLimit};
 use crate::baselines::DeviceBaseline;
-use crate::counters::Counters;
+use crate::counters::{Counters, Sample};
 use crate::metrics::{HostStats, Interval};
 use crate::topology::{Kind, Node, Topology};
 
@@ -27,6 +29,9 @@ const MAX_UNSEEN_S: f64 = 11.0;
 pub struct Step<'a> {
     /// The devices of the newer sample, in the order of the last call of [`HostJudge::learn_devices`].
     pub devices: &'a [DeviceStep<'a>],
+    /// The newer sample.
+    pub sample: &'a Sample,
+    pub seconds: f64,
     pub host: &'a HostStats,
     pub topology: &'a Topology,
     /// The cgroups and processes that used the devices; `None` without two scans of them.
@@ -43,17 +48,6 @@ pub struct DeviceStep<'a> {
     pub before: &'a Counters,
     /// The kernel does not count its requests.
     pub is_accounting_off: bool,
-    /// Set while the kernel says that the device holds requests back.
-    pub held: Option<Held>,
-}
-
-/// A device that holds requests back: a suspended volume, a frozen one, a controller that is reset.
-#[derive(Clone, Copy, Debug)]
-pub struct Held {
-    /// Seconds since this was seen.
-    pub for_s: f64,
-    /// Something is known to wait for it.
-    pub is_waited_for: bool,
 }
 
 /// What was learned of devices, by their identity or, without one, by their name and how often another device took it.
@@ -101,6 +95,7 @@ pub struct HostJudge {
     is_disk: Vec<bool>,
     peer_groups: Vec<Vec<usize>>,
     shared_limits: SharedLimits,
+    health: HealthWatch,
 }
 
 impl HostJudge {
@@ -192,6 +187,7 @@ impl HostJudge {
             device.was_at_limit = false;
         }
         self.shared_limits.clear();
+        self.health.interrupt();
     }
 
     /// Notes that a device is gone, or that another one took its name. What is known of one with an identity is kept, because
@@ -221,6 +217,8 @@ impl HostJudge {
         step: &Step<'_>,
         settings: impl Fn(usize) -> Settings,
     ) -> Vec<Option<Assessment>> {
+        self.health.begin(step.sample, step.seconds);
+        self.health.note_nfs(step.host);
         let mut said = Vec::with_capacity(step.devices.len());
         for (index, device) in step.devices.iter().enumerate() {
             said.push(self.judge_device(device, step.host, || settings(index)));
@@ -231,6 +229,7 @@ impl HostJudge {
         self.judge_layers(step, &mut said);
         self.judge_limits(step, &mut said);
         self.judge_held(step, &mut said);
+        self.add_health(step, &mut said);
         said
     }
 
@@ -329,7 +328,7 @@ impl HostJudge {
                     continue;
                 };
                 let evidence = Evidence::SlowBesidePeers(slow);
-                if assessment.verdict.is_some_and(Verdict::is_trouble) {
+                if assessment.is_trouble() {
                     assessment.evidence.push(evidence);
                 } else {
                     assessment.baseline_source = Some(BaselineSource::Peers);
@@ -444,7 +443,7 @@ impl HostJudge {
             let Some(followed) = self.devices.get_mut(device.name) else {
                 continue;
             };
-            let is_in_trouble = assessment.verdict.is_some_and(Verdict::is_trouble);
+            let is_in_trouble = assessment.is_trouble();
             let remembered = followed.limit.take().or_else(|| {
                 known
                     .iter()
@@ -506,16 +505,19 @@ impl HostJudge {
     /// nothing.
     fn judge_held(&self, step: &Step<'_>, said: &mut [Option<Assessment>]) {
         for (device, assessment) in step.devices.iter().zip(said) {
-            let (Some(held), Some(interval)) = (device.held, &device.interval) else {
+            let (Some(interval), Some(assessment)) = (&device.interval, assessment) else {
                 continue;
             };
-            let Some(assessment) = assessment.as_mut().filter(|_| interval.completed() == 0) else {
+            if interval.completed() > 0 {
+                continue;
+            }
+            let Some(held) = self
+                .health
+                .held(device.name, step.sample, step.host, step.topology)
+            else {
                 continue;
             };
-            let idle_s = self
-                .devices
-                .get(device.name)
-                .and_then(|followed| followed.idle_s);
+            let idle_s = self.idle_s(device.name);
             let was_active = idle_s.is_some_and(|idle_s| idle_s - held.for_s <= MAX_UNSEEN_S);
             if was_active || held.is_waited_for {
                 assessment.verdict = Some(Verdict::Stalled);
@@ -528,6 +530,28 @@ impl HostJudge {
         }
     }
 
+    /// Adds what the kernel says of the health of devices.
+    fn add_health(&mut self, step: &Step<'_>, said: &mut [Option<Assessment>]) {
+        for (device, assessment) in step.devices.iter().zip(said) {
+            let (Some(interval), Some(assessment)) = (&device.interval, assessment) else {
+                continue;
+            };
+            let idle_s = self.idle_s(device.name);
+            self.health
+                .note(device.name, assessment, interval, idle_s, step.topology);
+        }
+    }
+
+    /// Returns whether a device was in trouble in the latest step, or tasks waited for I/O that no device shows.
+    pub fn has_trouble(&self) -> bool {
+        self.health.has_trouble
+    }
+
+    /// The NFS mounts that tasks may have waited for in the latest step in which they waited for I/O that no device shows.
+    pub fn nfs_waits(&self) -> &[NfsWait] {
+        &self.health.nfs_waits
+    }
+
     /// The latency of reads and of writes of a device as multiples of the median of its peers; `None` if it was not compared.
     pub fn beside_peers(&self, name: &str) -> [Option<f64>; 2] {
         self.devices
@@ -536,7 +560,7 @@ impl HostJudge {
     }
 
     /// The seconds since a request of a device completed; `None` if none has since the beginning or a break.
-    pub fn idle_s(&self, name: &str) -> Option<f64> {
+    fn idle_s(&self, name: &str) -> Option<f64> {
         self.devices.get(name)?.idle_s
     }
 
@@ -589,4 +613,43 @@ fn is_whole_disk(node: &Node, topology: &Topology) -> bool {
         && !topology
             .holders(&node.name)
             .any(|holder| holder.kind == Kind::Multipath)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::Completed;
+
+    #[test]
+    fn devices_that_come_and_go_leave_nothing_behind() {
+        let mut judge = HostJudge::default();
+        let topology = Topology::default();
+        let mut judge_one = |name: &str, identity: Option<&str>| {
+            judge.learn_devices([(name, identity)].into_iter(), &topology);
+            let device = DeviceStep {
+                name,
+                interval: Some(Interval {
+                    reads: Completed::example(1.0, 100, 1.0),
+                    ..Interval::unknown(1.0)
+                }),
+                before: &Counters::ZERO,
+                is_accounting_off: false,
+            };
+            let step = Step {
+                devices: &[device],
+                sample: &Sample::default(),
+                seconds: 1.0,
+                host: &HostStats::default(),
+                topology: &topology,
+                attribution: None,
+            };
+            judge.judge(&step, |_| Settings::default());
+        };
+        for number in 0..3000 {
+            judge_one(&format!("loop{number}"), None);
+            judge_one(&format!("sd{number}"), Some(&format!("wwid:{number}")));
+        }
+        assert_eq!((judge.devices.len(), judge.generations.len()), (1, 0));
+        assert_eq!(judge.known.0.len(), MAX_REMEMBERED);
+    }
 }

@@ -6,6 +6,8 @@ use crate::metrics::HostStats;
 
 /// Percentage of CPU available below which CPU may be the bottleneck.
 pub const LOW_AVAILABLE_CPU_PCT: f64 = 10.0;
+/// Percentage of CPU available below which programs wait for the CPU, whatever the disks do.
+const NO_CPU_PCT: f64 = 5.0;
 /// Percentage of time with a task waiting for I/O below which tasks hardly waited.
 pub const LOW_IO_PRESSURE_PCT: f64 = 2.0;
 /// Percentage of the time from which a shortage of CPU or memory is reported: a twentieth of a task's time is noticeable.
@@ -57,6 +59,8 @@ pub struct HostReport {
     pub cpu_available_pct: Range,
     /// Time taken by the hypervisor, in percent.
     pub cpu_steal_pct: Range,
+    /// Seconds in intervals in which hardly any CPU was available: see [`no_cpu_pct`].
+    pub no_cpu_s: f64,
     /// Percentage of the time in which at least one task waited for I/O.
     pub io_pressure_some_pct: Range,
     /// Percentage of the time in which all non-idle tasks waited for I/O.
@@ -108,6 +112,12 @@ pub fn high_memory_pressure_pct(stats: &HostStats) -> Option<f64> {
         .filter(|some_pct| *some_pct >= MIN_NOTICED_PCT)
 }
 
+/// Returns the percentage of CPU available if it is so small that programs wait for the CPU; otherwise `None`.
+pub fn no_cpu_pct(stats: &HostStats) -> Option<f64> {
+    let available_pct = stats.cpu.as_ref()?.available();
+    (available_pct < NO_CPU_PCT).then_some(available_pct)
+}
+
 impl Range {
     fn observe(&mut self, value: Option<f64>, seconds: f64) {
         let Some(value) = value.filter(|value| value.is_finite()) else {
@@ -137,6 +147,12 @@ impl HostReport {
         self.hidden_io_wait_pct
             .mean
             .filter(|hidden_pct| *hidden_pct >= MIN_HIDDEN_IO_WAIT_PCT)
+    }
+
+    /// The seconds without CPU, if they are enough to be noticed.
+    pub fn long_no_cpu_s(&self) -> Option<f64> {
+        const NOTICED_S: f64 = 5.0;
+        (self.no_cpu_s >= NOTICED_S).then_some(self.no_cpu_s)
     }
 
     /// The percentage of the time in which tasks waited for memory, if that is short.
@@ -176,6 +192,9 @@ impl HostReport {
             return;
         }
         self.seconds += seconds;
+        if no_cpu_pct(stats).is_some() {
+            self.no_cpu_s += seconds;
+        }
         let cpu = stats.cpu.as_ref();
         let number = |count: Option<u64>| count.map(|count| count as f64);
         self.cpu_user_pct

@@ -14,6 +14,7 @@
 //! | `range`, `best` | what is known of the unloaded latency |
 //! | `limit`, `cloud_limits`, `shared_limit` | rates that are held by a limit |
 //! | `hung` | requests that hang while others complete |
+//! | `health_watch` | what the kernel says of the health of devices |
 //! | `device` | the judge of one device |
 //! | `peers`, `layers` | disks beside each other, devices above each other |
 //! | `host_judge` | the judge of all devices |
@@ -22,7 +23,7 @@
 //! | `report` | the report on a device over a capture, from `direction`, `histogram`, `levels` and `blocks` |
 //! | `compare` | two reports of a device |
 //! | `host_report`, `not_the_disk`, `queue_by_layer` | the host, and where requests wait in a stack |
-//! | `settings`, `saved_baselines` | what is known of a device before |
+//! | `settings` | what is known of a device before |
 
 mod best;
 mod blocks;
@@ -31,6 +32,7 @@ mod compare;
 mod device;
 mod direction;
 mod events;
+mod health_watch;
 mod histogram;
 mod host_judge;
 mod host_report;
@@ -45,7 +47,6 @@ mod peers;
 mod queue_by_layer;
 mod range;
 mod report;
-mod saved_baselines;
 mod settings;
 mod shared_limit;
 mod summary;
@@ -59,10 +60,10 @@ pub use compare::{BlockMeans, Difference, Outcome, Quantity, compare};
 pub use direction::{BusyMean, DirectionReport, Pattern};
 pub use events::{EventRule, JudgedTime, Turn, word_of_event};
 pub use histogram::{Distribution, Histogram};
-pub use host_judge::{DeviceStep, Held, HostJudge, Knowledge, Step};
+pub use host_judge::{DeviceStep, HostJudge, Knowledge, Step};
 pub use host_report::{
     HostReport, LOW_AVAILABLE_CPU_PCT, LOW_IO_PRESSURE_PCT, MIN_NOTICED_PCT, NfsWait, Range,
-    hidden_io_wait_pct, high_memory_pressure_pct,
+    hidden_io_wait_pct, high_memory_pressure_pct, no_cpu_pct,
 };
 pub use judged::{Compared, Judged, Worst};
 pub use layers::HeldBetween;
@@ -75,7 +76,6 @@ pub use report::{
     DeviceAnalysis, DeviceReport, ExceededCap, Excluded, MIN_UTIL_INTERVAL_S, OtherCause,
     PlateauInRun, WorstMoment,
 };
-pub use saved_baselines::{DeviceBaseline, DeviceMatching, SavedBaselines, UnloadedLatency};
 pub use settings::{BaselineSource, KnownDevice, Settings, StatedCap};
 pub use shared_limit::SharedLimit;
 pub use summary::VerdictTimes;

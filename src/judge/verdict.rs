@@ -125,6 +125,11 @@ impl Assessment {
         self.evidence.insert(0, evidence);
     }
 
+    /// Returns whether the device is in trouble.
+    pub fn is_trouble(&self) -> bool {
+        self.verdict.is_some_and(Verdict::is_trouble)
+    }
+
     /// How much slower the device is than its peers; `None` if it is not.
     pub fn slow_beside_peers(&self) -> Option<&SlowBesidePeers> {
         self.evidence.iter().find_map(|evidence| match evidence {

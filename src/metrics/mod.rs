@@ -3,12 +3,14 @@
 //! Pure: the running system, a replay and every output share these functions. Averages since boot are computed like an
 //! interval that begins at boot with all counters zero. A quantity without a value (a latency without requests, a
 //! counter that went back) is `None`; each output decides how to print it.
+//! [`TracedInterval`] has the latencies of single requests, which the kernel counted one by one.
 
 mod completed;
 mod device_match;
 mod host_stats;
 mod interval;
 mod latency;
+mod traced;
 mod util_check;
 
 pub use completed::{Completed, CountedTime};
@@ -16,4 +18,5 @@ pub use device_match::DeviceMatch;
 pub use host_stats::{CpuPercentages, HostStats};
 pub use interval::{Interval, in_flight};
 pub use latency::{LatencyStats, PERCENTILES};
+pub use traced::{TracedDevice, TracedInterval};
 pub use util_check::{DataFlag, StallTimer};

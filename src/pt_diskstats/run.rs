@@ -17,9 +17,8 @@ use crate::clock::WaitOutcome;
 use crate::console::{RunContext, Warnings, cause_text, require_counters};
 use crate::counters::Sample;
 use crate::exit::Exit;
-use crate::intervals::{Input, Next, StepSource};
 use crate::sink::{IfExists, RecordingFile};
-use crate::source::{Live, Replay, local_time_zone};
+use crate::source::{Input, Live, Next, Replay, StepSource, local_time_zone};
 use crate::terminal::{Keyboard, screen_rows};
 
 /// The size in bytes at which the lines of a file are written.
@@ -132,11 +131,11 @@ impl Session<'_> {
             };
         let mut shown = 0;
         loop {
-            require_counters(steps.replay())?;
+            require_counters(steps.samples.replay())?;
             match next {
                 Next::End => break,
                 Next::Signal(signal) => bail!("interrupted by signal {signal}"),
-                Next::Step { .. } | Next::Break if steps.is_preceding() => {}
+                Next::Step { .. } | Next::Break if steps.samples.is_preceding() => {}
                 Next::Rest => self.push(&steps.newest, warnings, context),
                 Next::Step { .. } | Next::Break => {
                     if shown == 0 && next != Next::Break {

@@ -2,9 +2,9 @@
 
 use std::io::Write;
 
+use crate::fixed_decimal::push_fixed;
 use crate::pt_diskstats::options::GroupBy;
 use crate::pt_diskstats::rates::PtRates;
-use crate::report::layout::fixed_decimal::push_fixed;
 use crate::sanitize::sanitize;
 
 /// Counts lines, and puts headers and blank lines between blocks of lines.

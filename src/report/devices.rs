@@ -8,9 +8,9 @@ use unicode_width::UnicodeWidthStr;
 use crate::counters::{Health, HealthFacts};
 use crate::report::evidence::health_text;
 use crate::report::layout::number_format::lsblk_size;
-use crate::report::layout::{TextTable, push_lines, sentence_width, wrap_list};
+use crate::report::layout::{KEEP, TextTable, push_lines, sentence_width, wrap_list};
 use crate::sanitize::{json_text, sanitize};
-use crate::topology::{Kind, Node, Topology};
+use crate::topology::{Node, Topology};
 
 /// A device in the document. Field names are stable; new ones may be added.
 #[derive(Serialize)]
@@ -28,19 +28,18 @@ struct Device<'a> {
 /// Appends every device as `{"devices":[...]}`, one to a line: its [`Node`] with null for unknown values, the number of
 /// layers below it, the devices stacked directly on it, and the facts about its health.
 pub fn json(topology: &Topology, facts: &HealthFacts, out: &mut Vec<u8>) {
-    let unknown = Health::default();
     out.extend_from_slice(b"{\"devices\":[");
     for (index, node) in topology.nodes().iter().enumerate() {
         let holders = topology
             .holders(&node.name)
             .map(|node| node.name.as_str())
             .collect();
-        let health = facts.get(&node.name).map_or(&unknown, |health| health);
+        let health = facts.get(&node.name).cloned().unwrap_or_default();
         let device = Device {
             node,
             depth: topology.depth(&node.name),
             holders,
-            health,
+            health: &health,
         };
         out.extend_from_slice(if index == 0 { b"\n" } else { b",\n" });
         // Serializing text and numbers cannot fail.
@@ -52,12 +51,12 @@ pub fn json(topology: &Topology, facts: &HealthFacts, out: &mut Vec<u8>) {
 
 /// Appends a line for each device that something is wrong with, as the kernel says.
 pub fn push_troubles(topology: &Topology, facts: &HealthFacts, width: usize, out: &mut Vec<u8>) {
-    let known = topology
-        .nodes()
-        .iter()
-        .filter_map(|node| Some((&node.name, facts.get(&node.name)?)));
-    for text in known.filter_map(|(name, health)| health_text(name, &health.troubles(None), None)) {
-        push_lines(&text, [""; 2], sentence_width(width), out);
+    for node in topology.nodes() {
+        let health = facts.get(&node.name);
+        let text = health.and_then(|of| health_text(&node.name, &of.troubles(None), None));
+        if let Some(text) = text {
+            push_lines(&text, [""; 2], sentence_width(width), out);
+        }
     }
 }
 
@@ -73,22 +72,14 @@ const MOUNTPOINTS: &str = "mountpoints";
 /// are dropped, and a last line names them.
 pub fn tree(topology: &Topology, all: bool, width: usize, out: &mut Vec<u8>) {
     let rows = tree_rows(topology, all);
-    let lists: Vec<Vec<String>> = rows
-        .iter()
-        .map(|row| {
-            if row.is_repeated {
-                Vec::new()
-            } else {
-                mountpoints(row.node)
-            }
-        })
-        .collect();
-    let longest = lists
-        .iter()
-        .flatten()
-        .map(|path| path.width())
-        .max()
-        .unwrap_or(0);
+    let (mut lists, mut longest) = (Vec::new(), 0);
+    for row in &rows {
+        let list = mountpoints(row);
+        for path in &list {
+            longest = longest.max(path.width());
+        }
+        lists.push(list);
+    }
     let mountpoints_width = longest.clamp(MOUNTPOINTS.len(), MIN_MOUNTPOINTS_WIDTH);
 
     let mut table = TextTable::new(&COLUMNS, "llrllrl", rows.iter().map(cells));
@@ -97,19 +88,15 @@ pub fn tree(topology: &Topology, all: bool, width: usize, out: &mut Vec<u8>) {
     }
     let dropped = table.drop_columns(&RANKS, width.saturating_sub(table.gap + mountpoints_width));
     let mountpoints_width = width.saturating_sub(table.width() + table.gap).max(1);
-    let lists: Vec<Vec<String>> = lists
-        .iter()
-        .map(|list| wrap_list(list, mountpoints_width))
-        .collect();
+    let mut mounts = Vec::new();
     for ((cells, row), list) in table.rows.iter_mut().skip(1).zip(&rows).zip(&lists) {
-        list.iter()
-            .skip(1)
-            .for_each(|_| cells[0] += &format!("\n{}", row.continuation));
+        let lines = wrap_list(list, mountpoints_width);
+        for _ in 1..lines.len() {
+            cells[0] += &format!("\n{}", row.continuation);
+        }
+        mounts.push(lines.join("\n"));
     }
-    table.add_column(
-        MOUNTPOINTS.to_owned(),
-        lists.iter().map(|list| list.join("\n")),
-    );
+    table.add_column(MOUNTPOINTS, mounts);
     table.push(out);
     if !dropped.is_empty() {
         let note = format!(
@@ -131,7 +118,7 @@ const COLUMNS: [&str; 7] = [
     "iostats",
 ];
 /// Columns of the lowest rank are dropped first from a table that is too wide.
-const RANKS: [Option<u8>; 7] = [None, Some(4), Some(5), Some(0), Some(2), Some(1), Some(3)];
+const RANKS: [u8; 7] = [KEEP, 4, 5, 0, 2, 1, 3];
 
 /// Returns the cells of a row in these columns; only the first if the device is repeated.
 fn cells(row: &TreeRow<'_>) -> Vec<String> {
@@ -165,40 +152,29 @@ fn iostats(node: &Node) -> Option<String> {
 
 /// Returns the tree lines, the kernel's name and the alias of a device.
 fn device(row: &TreeRow<'_>) -> String {
-    let alias = row
-        .node
-        .alias
-        .iter()
-        .map(|name| format!(" {}", sanitize(name)));
-    let note = if row.is_repeated { " (above)" } else { "" };
-    format!(
-        "{}{}{}{note}",
-        row.stem,
-        sanitize(&row.node.name),
-        alias.collect::<String>()
-    )
+    let name = sanitize(&row.node.name);
+    let mut text = format!("{}{name}", row.stem);
+    if let Some(alias) = &row.node.alias {
+        text += &format!(" {}", sanitize(alias));
+    }
+    if row.is_repeated {
+        text += " (above)";
+    }
+    text
 }
 
-/// Returns the mount points of a device and the file behind it.
-fn mountpoints(node: &Node) -> Vec<String> {
-    let mountpoints = node
-        .mountpoints
-        .iter()
-        .map(|mountpoint| sanitize(mountpoint).into_owned());
-    let file = node
-        .backing_file
-        .iter()
-        .map(|file| format!("file {}", sanitize(file)));
-    mountpoints.chain(file).collect()
-}
-
-/// Returns whether the tree shows a device. With `all`, it shows every device; otherwise it leaves out unused RAM
-/// disks, and unused devices that have no size because nothing backs them, such as a loop device without a file.
-pub fn is_shown(node: &Node, topology: &Topology, all: bool) -> bool {
-    let is_in_use = !node.mountpoints.is_empty() || topology.holders(&node.name).next().is_some();
-    let is_empty = node.size_bytes == Some(0) && node.backing_file.is_none();
-    let may_be_unused = matches!(node.kind, Kind::Loop | Kind::Zram | Kind::Virtual) && is_empty;
-    all || is_in_use || !(may_be_unused || node.kind == Kind::Ram)
+/// Returns the mount points of a device and the file behind it; nothing if it is repeated.
+fn mountpoints(row: &TreeRow<'_>) -> Vec<String> {
+    let mut places = Vec::new();
+    if !row.is_repeated {
+        for mountpoint in &row.node.mountpoints {
+            places.push(sanitize(mountpoint).into_owned());
+        }
+        if let Some(file) = &row.node.backing_file {
+            places.push(format!("file {}", sanitize(file)));
+        }
+    }
+    places
 }
 
 struct TreeRow<'a> {
@@ -217,7 +193,7 @@ fn tree_rows(topology: &Topology, all: bool) -> Vec<TreeRow<'_>> {
         topology
             .nodes()
             .iter()
-            .filter(|node| is_shown(node, topology, all))
+            .filter(|node| all || topology.is_of_use(node))
     };
     let is_root = |node: &&Node| {
         !node
@@ -252,10 +228,8 @@ fn push_subtree<'a>(
     let mut pending = vec![(root, String::new(), String::new())];
     while let Some((node, stem, prefix)) = pending.pop() {
         let is_repeated = !drawn.insert(&node.name);
-        let holders = topology
-            .holders(&node.name)
-            .filter(|node| !is_repeated && is_shown(node, topology, all));
-        let holders: Vec<&Node> = holders.collect();
+        let mut holders: Vec<&Node> = topology.holders(&node.name).collect();
+        holders.retain(|node| !is_repeated && (all || topology.is_of_use(node)));
         for (index, holder) in holders.iter().enumerate().rev() {
             let (branch, line) = if index + 1 < holders.len() {
                 ("├─", "│ ")

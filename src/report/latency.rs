@@ -8,8 +8,8 @@ use Field::{Json, Name, Number, Text, Time, Whole};
 use jiff::tz::TimeZone;
 
 use crate::counters::{LatencyHistogram, RequestKind, TraceProblem};
-use crate::intervals::{IntervalHeader, TracedDevice, TracedInterval};
-use crate::metrics::LatencyStats;
+use crate::intervals::IntervalHeader;
+use crate::metrics::{LatencyStats, TracedDevice, TracedInterval};
 use crate::os_error::os_error_text;
 use crate::report::json_csv::value::{Field, push_line};
 use crate::report::layout::number_format::{count, percent, time};
@@ -37,90 +37,79 @@ fn fields_of<'a>(interval: &LatencyInterval<'_>, device: &'a TracedDevice) -> Fi
         TraceProblem::Overhead => "overhead",
         TraceProblem::Failed => "failed",
     });
-    let field = |name: &str, meaning, value| (name.to_owned(), meaning, value);
-    let mut fields = vec![
-        field(
-            "time",
-            "the end of the interval in UTC",
-            Time(interval.header.end),
-        ),
-        field(
-            "elapsed_s",
-            "the seconds in which the requests were completed",
-            Number(Some(interval.traced.elapsed_s)),
-        ),
-        field(
-            "device",
-            "the kernel's name of the device",
-            Text(Some(&device.name)),
-        ),
-    ];
+    let mut fields = Vec::new();
+    let mut push = |name: &str, meaning, value| fields.push((name.to_owned(), meaning, value));
+    let end = Time(interval.header.end);
+    push("time", "the end of the interval in UTC", end);
+    push(
+        "elapsed_s",
+        "the seconds in which the requests were completed",
+        Number(Some(interval.traced.elapsed_s)),
+    );
+    let name = Text(Some(&device.name));
+    push("device", "the kernel's name of the device", name);
     for of in RequestKind::ALL {
         let kind = kind_text(of);
         let stats = device.latencies.get(&of).and_then(LatencyStats::of);
         // Without requests, latencies are not known, but the number of requests is: zero.
-        let count = Whole(Some(stats.map_or(0, |stats| stats.count)));
-        let meaning = "the number of requests of this kind whose latency is known";
-        fields.push((format!("{kind}_count"), meaning, count));
+        push(
+            &format!("{kind}_count"),
+            "the number of requests of this kind whose latency is known",
+            Whole(Some(stats.map_or(0, |stats| stats.count))),
+        );
         for (at, name) in PERCENTILE_NAMES.iter().enumerate() {
-            let value = Number(stats.map(|stats| stats.percentiles_ms[at]));
-            fields.push((
-                format!("{kind}_{name}_ms"),
+            push(
+                &format!("{kind}_{name}_ms"),
                 "a percentile of their latencies, in ms",
-                value,
-            ));
+                Number(stats.map(|stats| stats.percentiles_ms[at])),
+            );
         }
-        let max = Number(stats.map(|stats| stats.max_ms));
-        fields.push((
-            format!("{kind}_max_ms"),
+        push(
+            &format!("{kind}_max_ms"),
             "the largest of their latencies, in ms",
-            max,
-        ));
+            Number(stats.map(|stats| stats.max_ms)),
+        );
     }
-    fields.extend([
-        field(
-            "matched_pct",
-            "the percentage of the completed requests whose latency is known",
-            Number(device.matched_pct(&RequestKind::ALL)),
-        ),
-        field(
-            "dropped_requests",
-            "the requests of all devices that a full histogram did not count",
-            Whole(Some(interval.traced.dropped)),
-        ),
-        field(
-            "problem",
-            "overhead if tracing was paused; failed if the kernel's files could not be used",
-            Text(problem),
-        ),
-        field(
-            "failed_requests",
-            "the requests that the device failed; 0 before Linux 5.18, which does not trace them",
-            Whole(Some(device.errors.values().sum())),
-        ),
-        field(
-            "errors",
-            "the errors of these requests, each with its number of them",
-            Name(error_text(device)),
-        ),
-    ]);
+    push(
+        "matched_pct",
+        "the percentage of the completed requests whose latency is known",
+        Number(device.matched_pct(&RequestKind::ALL)),
+    );
+    push(
+        "dropped_requests",
+        "the requests of all devices that a full histogram did not count",
+        Whole(Some(interval.traced.dropped)),
+    );
+    push(
+        "problem",
+        "overhead if tracing was paused; failed if the kernel's files could not be used",
+        Text(problem),
+    );
+    push(
+        "failed_requests",
+        "the requests that the device failed; 0 before Linux 5.18, which does not trace them",
+        Whole(Some(device.errors.values().sum())),
+    );
+    push(
+        "errors",
+        "the errors of these requests, each with its number of them",
+        Name(error_text(device)),
+    );
     fields
 }
 
 /// Appends the lines of an interval as JSON objects or as CSV; only JSON can have buckets.
 pub fn lines(interval: &LatencyInterval<'_>, is_json: bool, has_buckets: bool, out: &mut Vec<u8>) {
     for device in &interval.devices {
-        let fields = fields_of(interval, device)
-            .into_iter()
-            .map(|(name, _, value)| (name, value));
-        let kinds = RequestKind::ALL.into_iter().filter(|_| has_buckets);
-        let buckets = kinds.map(|kind| {
-            (
-                buckets_name(kind),
-                Json(buckets_json(device.latencies.get(&kind))),
-            )
-        });
-        push_line(fields.chain(buckets), is_json, out);
+        let mut fields = Vec::new();
+        for (name, _, value) in fields_of(interval, device) {
+            fields.push((name, value));
+        }
+        for kind in RequestKind::ALL.into_iter().filter(|_| has_buckets) {
+            let buckets = buckets_json(device.latencies.get(&kind));
+            fields.push((buckets_name(kind), Json(buckets)));
+        }
+        push_line(fields.into_iter(), is_json, out);
     }
 }
 
@@ -155,7 +144,7 @@ fn meanings() -> Vec<(String, &'static str)> {
 }
 
 /// Returns the fields with their meanings, for the manual.
-pub(in crate::report) fn fields() -> Vec<(String, String)> {
+pub(super) fn fields() -> Vec<(String, String)> {
     let meaning = "in JSON, with --buckets: the smallest latency, the largest and the number of requests of each bucket";
     let buckets = RequestKind::ALL.map(|kind| (buckets_name(kind), meaning));
     let all = meanings().into_iter().chain(buckets);
@@ -218,12 +207,12 @@ pub fn table(
             let drawn = |histogram: &Option<_>| {
                 histogram.map(|one| bar_text(one, bars)).unwrap_or_default()
             };
-            table.add_column(title(bars), histograms.iter().map(drawn));
+            table.add_column(&title(bars), histograms.iter().map(drawn));
         }
         table.push(out);
     }
     for note in notes {
-        push_note(&note, width, "", "", out);
+        push_note(&note, width, [""; 2], out);
     }
     out.push(b'\n');
 }
@@ -296,41 +285,20 @@ fn interval_notes(traced: &TracedInterval, has_requests: bool) -> Vec<String> {
     if !has_requests && traced.problem.is_none() {
         notes.push("no requests".to_owned());
     }
-    notes.extend(
-        traced
-            .devices
-            .iter()
-            .filter(|device| !device.is_path)
-            .filter_map(|device| {
-                error_text(device)
-                    .map(|errors| format!("{} failed requests: {errors}", sanitize(&device.label)))
-            }),
-    );
+    for device in traced.devices.iter().filter(|device| !device.is_path) {
+        if let Some(errors) = error_text(device) {
+            let label = sanitize(&device.label);
+            notes.push(format!("{label} failed requests: {errors}"));
+        }
+    }
     notes.extend(trace_notes(traced));
     notes
 }
 
-/// Appends a note in parentheses, in lines of at most `width` columns. The first line begins with `first`, the others
-/// with `next`, which must be as wide.
-pub(crate) fn push_note(note: &str, width: usize, first: &str, next: &str, out: &mut Vec<u8>) {
-    push_lines(
-        &format!("({note})"),
-        [first, next],
-        sentence_width(width),
-        out,
-    );
-}
-
-/// Returns the reason why requests are missing, for people.
-fn trace_problem_text(problem: TraceProblem) -> &'static str {
-    match problem {
-        TraceProblem::Overhead => {
-            "tracing is paused: at this rate it would cost more CPU time than --max-overhead permits"
-        }
-        TraceProblem::Failed => {
-            "requests are missing: the kernel's tracing files could not be read or written"
-        }
-    }
+/// Appends a note in parentheses, in lines of at most `width` columns. `starts` has the beginning of the first line and
+/// that of the others, which must be as wide.
+pub(crate) fn push_note(note: &str, width: usize, starts: [&str; 2], out: &mut Vec<u8>) {
+    push_lines(&format!("({note})"), starts, sentence_width(width), out);
 }
 
 /// Returns the failed requests of a device by error, such as `Input/output error 3`; `None` without any.
@@ -342,45 +310,39 @@ fn error_text(device: &TracedDevice) -> Option<String> {
     (!device.errors.is_empty()).then(|| each.collect::<Vec<_>>().join(", "))
 }
 
-/// Returns the note about requests that a full histogram did not count, with the remedy.
-fn dropped_text(dropped: u64) -> String {
-    let requests = if dropped == 1 {
-        "request is"
-    } else {
-        "requests are"
-    };
-    format!("{dropped} {requests} missing: a kernel histogram was full; name fewer devices")
-}
-
 /// Returns the reasons why requests are missing, with the remedy; empty if none are.
 pub fn trace_notes(traced: &TracedInterval) -> Vec<String> {
     let mut notes = Vec::new();
-    notes.extend(
-        traced
-            .problem
-            .map(|problem| trace_problem_text(problem).to_owned()),
-    );
-    if traced.dropped > 0 {
-        notes.push(dropped_text(traced.dropped));
+    match traced.problem {
+        Some(TraceProblem::Overhead) => notes.push(
+            "tracing is paused: at this rate it would cost more CPU time than --max-overhead permits"
+                .to_owned(),
+        ),
+        Some(TraceProblem::Failed) => notes.push(
+            "requests are missing: the kernel's tracing files could not be read or written"
+                .to_owned(),
+        ),
+        None => {}
     }
-    let completed_by = |device: &TracedDevice| -> u64 {
-        RequestKind::ALL
-            .iter()
-            .map(|kind| device.completed_of(*kind))
-            .sum()
-    };
-    let completed: u64 = traced.devices.iter().map(completed_by).sum();
-    if traced.problem.is_none() && completed >= FEW_REQUESTS {
-        let count = |device: &TracedDevice| -> u64 {
-            let histograms = RequestKind::ALL
-                .iter()
-                .filter_map(|kind| device.latencies.get(kind));
-            histograms
-                .map(crate::counters::LatencyHistogram::count)
-                .sum()
+    if traced.dropped > 0 {
+        let requests = match traced.dropped {
+            1 => "1 request is".to_owned(),
+            several => format!("{several} requests are"),
         };
-        let traced_count: u64 = traced.devices.iter().map(count).sum();
-        let pct = traced_count as f64 / completed as f64 * 100.0;
+        notes.push(format!(
+            "{requests} missing: a kernel histogram was full; name fewer devices"
+        ));
+    }
+    let (mut completed, mut matched) = (0, 0);
+    for device in &traced.devices {
+        for kind in RequestKind::ALL {
+            let histogram = device.latencies.get(&kind);
+            completed += device.completed_of(kind);
+            matched += histogram.map_or(0, LatencyHistogram::count);
+        }
+    }
+    if traced.problem.is_none() && completed >= FEW_REQUESTS {
+        let pct = matched as f64 / completed as f64 * 100.0;
         if pct < MIN_MATCHED_PCT {
             notes.push(format!(
                 "only {} of the requests are matched: the others began before tracing did, write zeros, only flush, or did \
@@ -428,8 +390,9 @@ pub fn heatmap(
     time_zone: &TimeZone,
     out: &mut Vec<u8>,
 ) {
-    let end = interval.header.end;
-    let mut clock = end
+    let mut clock = interval
+        .header
+        .end
         .map(|end| time_of_day(end, time_zone))
         .unwrap_or_default();
     let mut is_empty = true;
@@ -444,7 +407,7 @@ pub fn heatmap(
         }
     }
     for note in interval_notes(interval.traced, !is_empty) {
-        push_note(&note, width, &format!("{clock:9}"), "         ", out);
+        push_note(&note, width, [&format!("{clock:9}"), "         "], out);
     }
 }
 

@@ -31,23 +31,16 @@ impl Scale {
     /// The logarithmic axis for positive values from `min` to `max`, with round values at both ends.
     pub(crate) fn log(min: f64, max: f64) -> Self {
         let is_valid = min > 0.0 && max >= min && max.is_finite();
-        let (low, high) = if is_valid {
-            (round_down(min), round_up(max))
-        } else {
-            (0.1, 10.0)
+        let (mut min, mut max) = match is_valid {
+            true => (round_down(min), round_up(max)),
+            false => (0.1, 10.0),
         };
         // On a range of less than a factor of ten, small differences would look large.
-        if high / low >= 9.99 {
-            Self {
-                min: low,
-                max: high,
-            }
-        } else {
-            Self {
-                min: round_down(low / 2.0),
-                max: round_up(round_down(low / 2.0) * 10.0),
-            }
+        if max / min < 9.99 {
+            min = round_down(min / 2.0);
+            max = round_up(min * 10.0);
         }
+        Self { min, max }
     }
 
     /// Returns the position of a value from 0 at the bottom to 1 at the top; values outside are at the ends.

@@ -4,10 +4,11 @@
 use Field::{Flag, Name, Number, Text, Time, Whole, Words};
 use jiff::tz::TimeZone;
 
+use crate::attribution::waits::{DeviceRef, worker_device};
 use crate::attribution::{
     Attribution, CgroupUse, DeviceUse, IoDirection, IoRates, LimitUse, RateUnit, cgroup_name,
 };
-use crate::counters::{BlockedTask, BusyProcess, ScanProblem};
+use crate::counters::{BlockedTask, BusyProcess, LONG_WAIT_MS, ScanProblem};
 use crate::intervals::IntervalHeader;
 use crate::report::evidence::limit_value;
 use crate::report::json_csv::value::{Field, push_line};
@@ -16,6 +17,7 @@ use crate::report::layout::number_format::{number, percent};
 use crate::report::layout::sentence_numbers::counted;
 use crate::report::layout::{TextTable, time_of_day};
 use crate::sanitize::sanitize;
+use crate::topology::possible_disks;
 
 /// The use of the devices in an interval, and how much of it is shown.
 pub struct WhoInterval<'a> {
@@ -45,11 +47,9 @@ pub const SORT_KEYS: [&str; 6] = ["MB/s", "rMB/s", "wMB/s", "iops", "r/s", "w/s"
 
 /// Returns the value by which a row is sorted: the bytes if its requests are not counted, as those of processes.
 fn sort_value(key: &str, row: &Row<'_>) -> f64 {
-    let bytes = row.kib_per_s.unwrap_or_default();
-    let [read, write] = if key.ends_with("MB/s") {
-        bytes
-    } else {
-        row.ios_per_s.unwrap_or(bytes)
+    let [read, write] = match row.ios_per_s {
+        Some(requests) if !key.ends_with("MB/s") => requests,
+        _ => row.kib_per_s.unwrap_or_default(),
     };
     match key {
         "rMB/s" | "r/s" => read,
@@ -71,9 +71,9 @@ struct Row<'a> {
     device: Option<&'a str>,
     cgroup: Option<&'a str>,
     comm: Option<&'a str>,
+    command: Option<&'a str>,
     pid: Option<u32>,
     tid: Option<u32>,
-    is_blocked: Option<bool>,
     /// Reads and writes per second.
     ios_per_s: Option<[f64; 2]>,
     /// KiB per second read and written.
@@ -81,6 +81,13 @@ struct Row<'a> {
     share_pct: Option<f64>,
     limits: &'a [LimitUse],
     delay_permille: Option<u64>,
+    is_of_ended_children: Option<bool>,
+    /// True for a thread of the kernel.
+    is_kernel: bool,
+    /// The least time for which a blocked task has waited.
+    waited_s: Option<f64>,
+    /// The disk that a task waits for, or that a thread of the kernel works for.
+    task_device: Option<&'a str>,
 }
 
 impl<'a> Row<'a> {
@@ -137,38 +144,59 @@ impl<'a> Row<'a> {
         task: Option<&'a BlockedTask>,
         elapsed_s: Option<f64>,
     ) -> Self {
-        let bytes = process
-            .map(|process| [process.read_bytes, process.write_bytes])
-            .zip(elapsed_s);
-        Self {
+        let mut row = Self {
             kind: PROCESS,
             elapsed_s,
-            cgroup: process
-                .and_then(|process| process.cgroup.as_deref())
-                .or(task.and_then(|task| task.cgroup.as_deref())),
-            comm: process
-                .map(|process| &*process.comm)
-                .or(task.map(|task| &*task.comm)),
-            pid: process
-                .map(|process| process.pid)
-                .or(task.map(|task| task.pid)),
-            tid: task.map(|task| task.tid),
-            is_blocked: Some(task.is_some()),
-            kib_per_s: bytes
-                .map(|(bytes, elapsed_s)| bytes.map(|bytes| bytes as f64 / KIB / elapsed_s)),
-            delay_permille: task.and_then(|task| task.delay_permille),
+            is_of_ended_children: Some(process.is_some_and(|one| one.is_of_ended_children)),
+            is_kernel: process.is_some_and(|process| process.is_kernel)
+                || task.is_some_and(|task| task.is_kernel),
             ..Self::default()
+        };
+        if let Some(task) = task {
+            row.cgroup = task.cgroup.as_deref();
+            row.comm = Some(&task.comm);
+            row.pid = Some(task.pid);
+            row.tid = Some(task.tid);
+            row.command = task.command.as_deref();
+            row.delay_permille = task.delay_permille;
+            row.waited_s = Some(task.waited_ms as f64 / 1000.0);
+            row.task_device = task.device.as_deref();
+        }
+        if let Some(process) = process {
+            row.cgroup = process.cgroup.as_deref().or(row.cgroup);
+            row.comm = Some(&process.comm);
+            row.command = process.command.as_deref().or(row.command);
+            row.pid = Some(process.pid);
+            let bytes = [process.read_bytes, process.write_bytes];
+            row.kib_per_s = elapsed_s.map(|seconds| bytes.map(|of| of as f64 / KIB / seconds));
+        }
+        row
+    }
+
+    /// Returns the place among processes: who waits for long comes first, and threads of the kernel last.
+    fn rank(&self) -> u8 {
+        match self.is_kernel {
+            true => 2,
+            false if self.long_wait() > 0.0 => 0,
+            false => 1,
+        }
+    }
+
+    /// Returns the seconds for which a blocked task has waited; 0 if it may do something else by now.
+    fn long_wait(&self) -> f64 {
+        let waited_s = self.waited_s.unwrap_or_default();
+        if waited_s * 1000.0 >= LONG_WAIT_MS as f64 {
+            waited_s
+        } else {
+            0.0
         }
     }
 
     /// Returns the name of the cgroup for people.
     fn cgroup_name(&self) -> Option<String> {
-        self.cgroup.map(|path| {
-            if path == UNATTRIBUTED {
-                path.to_owned()
-            } else {
-                cgroup_name(path)
-            }
+        self.cgroup.map(|path| match path {
+            UNATTRIBUTED => path.to_owned(),
+            path => cgroup_name(path),
         })
     }
 
@@ -243,7 +271,7 @@ const COLUMNS: &[Column] = &[
         "is_blocked",
         "whether it is blocked on I/O",
         OF_PROCESS,
-        |_, row| Flag(row.is_blocked),
+        |_, row| Flag((row.kind == PROCESS).then_some(row.tid.is_some())),
     ),
     ("reads_per_s", "reads per second", OF_CGROUP, |_, row| {
         Number(row.ios_per_s.map(|[reads, _]| reads))
@@ -308,16 +336,41 @@ const COLUMNS: &[Column] = &[
         BOTH,
         |interval, _| Whole(interval.attribution.map(|one| one.skipped)),
     ),
+    (
+        "is_of_ended_children",
+        "whether the bytes are those of children of the process, each since it was last seen: they have ended",
+        OF_PROCESS,
+        |_, row| Flag(row.is_of_ended_children),
+    ),
+    (
+        "command",
+        "beginning of its command line",
+        OF_PROCESS,
+        |_, row| Text(row.command),
+    ),
+    (
+        "waited_s",
+        "seconds for which a blocked task has waited at least, without doing anything else",
+        OF_PROCESS,
+        |_, row| Number(row.waited_s),
+    ),
+    (
+        "task_device",
+        "the disk that a blocked task waits for, or that a thread of the kernel works for, where that is known",
+        OF_PROCESS,
+        |_, row| Text(row.task_device),
+    ),
 ];
 
 /// Returns the lines of an interval: for each device its cgroups and the unattributed rest, then the processes, and
 /// the blocked tasks that are not among them.
 fn rows<'a>(interval: &'a WhoInterval<'_>) -> Vec<Row<'a>> {
-    let of_devices = interval
-        .devices
-        .iter()
-        .flat_map(|(usage, _)| Row::of_device(usage, interval));
-    of_devices.chain(processes(interval)).collect()
+    let mut rows = Vec::new();
+    for (usage, _) in &interval.devices {
+        rows.extend(Row::of_device(usage, interval));
+    }
+    rows.extend(processes(interval));
+    rows
 }
 
 /// Sorts rows and keeps as many as are shown, and those of cgroups at their limits.
@@ -328,7 +381,7 @@ fn sort_and_cut(rows: &mut Vec<Row<'_>>, interval: &WhoInterval<'_>) {
     rows.retain(|row| rank.next().is_some() || row.limits.iter().any(|limit| limit.is_reached));
 }
 
-/// Returns the busiest processes, then the blocked tasks that are not among them.
+/// Returns the tasks that wait for long, the busiest processes and the other blocked tasks, and the threads of the kernel.
 fn processes<'a>(interval: &'a WhoInterval<'_>) -> Vec<Row<'a>> {
     let Some(attribution) = interval.attribution else {
         return Vec::new();
@@ -345,12 +398,16 @@ fn processes<'a>(interval: &'a WhoInterval<'_>) -> Vec<Row<'a>> {
             let task = attribution
                 .blocked
                 .iter()
-                .find(|task| task.tid == process.pid);
-            Row::process(Some(process), task, elapsed_s)
+                .find(|task| task.tid == process.pid && !process.is_of_ended_children);
+            let mut row = Row::process(Some(process), task, elapsed_s);
+            if process.is_kernel && row.task_device.is_none() {
+                row.task_device = worker_disk(&process.comm, attribution);
+            }
+            row
         });
     let mut rows = busy.collect();
     sort_and_cut(&mut rows, interval);
-    let is_busy = |task: &&BlockedTask| rows.iter().any(|row| row.pid == Some(task.tid));
+    let is_busy = |task: &&BlockedTask| rows.iter().any(|row| row.tid == Some(task.tid));
     let others: Vec<&BlockedTask> = attribution
         .blocked
         .iter()
@@ -361,15 +418,33 @@ fn processes<'a>(interval: &'a WhoInterval<'_>) -> Vec<Row<'a>> {
             .into_iter()
             .map(|task| Row::process(None, Some(task), elapsed_s)),
     );
+    rows.sort_by(|a, b| {
+        a.rank()
+            .cmp(&b.rank())
+            .then(b.long_wait().total_cmp(&a.long_wait()))
+    });
     rows
 }
 
+/// Returns the disk that a thread of the kernel works for, if its name says so.
+fn worker_disk<'a>(name: &str, attribution: &'a Attribution) -> Option<&'a str> {
+    let usage = match worker_device(name) {
+        DeviceRef::Number(number) => {
+            let mut devices = attribution.devices.iter();
+            devices.find(|usage| usage.number == number)
+        }
+        DeviceRef::Name(name) => {
+            let disks = possible_disks(&name).into_iter().flatten();
+            let mut names = std::iter::once(&*name).chain(disks);
+            names.find_map(|name| attribution.device(name))
+        }
+    };
+    usage.map(|usage| &*usage.name)
+}
+
 /// Returns the fields with their meanings, for the manual.
-pub(in crate::report) fn fields() -> Vec<(&'static str, &'static str)> {
-    COLUMNS
-        .iter()
-        .map(|(name, meaning, ..)| (*name, *meaning))
-        .collect()
+pub(super) fn fields() -> impl Iterator<Item = (&'static str, &'static str)> {
+    COLUMNS.iter().map(|(name, meaning, ..)| (*name, *meaning))
 }
 
 /// Appends the names of the fields of a kind of lines.
@@ -431,19 +506,47 @@ pub fn table(interval: &WhoInterval<'_>, width: usize, time_zone: &TimeZone, out
     out.extend_from_slice(title.as_bytes());
     push_tables(interval, width, out);
     for note in interval_notes(interval) {
-        push_note(&note, width, "", "", out);
+        push_note(&note, width, [""; 2], out);
     }
     out.push(b'\n');
 }
 
 /// Appends the tables of cgroups and processes, without those that are empty.
 pub(crate) fn push_tables(interval: &WhoInterval<'_>, width: usize, out: &mut Vec<u8>) {
-    let of_device =
-        |(usage, partitions): &(&DeviceUse, Vec<&str>)| cgroup_cells(usage, partitions, interval);
-    let cgroups: Vec<Vec<String>> = interval.devices.iter().flat_map(of_device).collect();
+    let mut cgroups = Vec::new();
+    for (usage, partitions) in &interval.devices {
+        cgroups.extend(cgroup_cells(usage, partitions, interval));
+    }
     let processes = processes(interval).iter().map(process_cells).collect();
-    push_table(&CGROUP_COLUMNS, "lrrrrrl", cgroups, width, out);
-    push_table(&PROCESS_COLUMNS, "lrlrrrl", processes, width, out);
+    let attribution = interval.attribution;
+    let of_cgroups_s = attribution.map_or(0.0, |found| found.elapsed_s);
+    let of_processes = attribution.and_then(|found| found.processes.as_ref());
+    let of_processes_s = of_processes.map_or(0.0, |found| found.elapsed.as_secs_f64());
+    let interval_s = interval.header.elapsed_s;
+    let first = mean_title(CGROUP_COLUMNS[0], of_cgroups_s, interval_s);
+    let titles = with_first(&first, CGROUP_COLUMNS);
+    push_table(&titles, "lrrrrrl", cgroups, width, out);
+    let first = mean_title(PROCESS_COLUMNS[0], of_processes_s, interval_s);
+    let titles = with_first(&first, PROCESS_COLUMNS);
+    push_table(&titles, "lrlrrrl", processes, width, out);
+}
+
+/// The multiple of an interval from which its numbers are said to be means over a longer time.
+const MIN_MEAN_RATIO: f64 = 1.5;
+
+/// Returns the title of a table, which says so if its numbers are means over more than the interval.
+fn mean_title(title: &str, elapsed_s: f64, interval_s: f64) -> String {
+    if elapsed_s > MIN_MEAN_RATIO * interval_s {
+        format!("{title}, mean of {elapsed_s:.0} s")
+    } else {
+        title.to_owned()
+    }
+}
+
+fn with_first<'a>(first: &'a str, columns: [&'a str; 7]) -> [&'a str; 7] {
+    let mut titles = columns;
+    titles[0] = first;
+    titles
 }
 
 /// Appends a table; nothing without rows. Names of cgroups in the last column are shortened before those in the first.
@@ -475,62 +578,58 @@ fn cgroup_cells(
         [] => String::new(),
         partitions => format!(" (whole disk of {})", partitions.join(", ")),
     };
-    let cells = |name: String, row: &Row<'_>| {
-        let [reads, writes, read, written] = rate_cells(row);
-        let share = row.share_pct.map(percent).unwrap_or_default();
-        vec![
-            name,
-            reads,
-            writes,
-            read,
-            written,
-            share,
-            limits_cell(row.limits),
-        ]
-    };
     let name = sanitize(&format!("{}{on_it}", usage.name)).into_owned();
-    let whole = cells(name, &Row::rates(&Row::default(), &usage.total));
-    let rows = Row::of_device(usage, interval).into_iter();
-    let rows = rows.filter(|row| row.share_pct.is_some() || row.ios_per_s.is_some());
-    let cgroups = rows.map(|row| cells(format!("  {}", cgroup_cell(&row)), &row));
-    [whole].into_iter().chain(cgroups).collect()
+    let whole = Row::rates(&Row::default(), &usage.total);
+    let mut rows = vec![use_cells(name, &whole)];
+    for row in Row::of_device(usage, interval) {
+        if row.share_pct.is_some() || row.ios_per_s.is_some() {
+            rows.push(use_cells(format!("  {}", cgroup_cell(&row)), &row));
+        }
+    }
+    rows
+}
+
+fn use_cells(name: String, row: &Row<'_>) -> Vec<String> {
+    let mut cells = vec![name];
+    cells.extend(rate_cells(row));
+    cells.push(row.share_pct.map(percent).unwrap_or_default());
+    cells.push(limits_cell(row.limits));
+    cells
 }
 
 /// Returns the cells of a process or blocked task.
 fn process_cells(row: &Row<'_>) -> Vec<String> {
-    let comm = sanitize(row.comm.unwrap_or_default()).into_owned();
-    let state = if row.is_blocked == Some(true) {
-        "D"
-    } else {
-        ""
+    let mut name = sanitize(row.command.or(row.comm).unwrap_or_default()).into_owned();
+    if row.is_of_ended_children == Some(true) {
+        name = format!("ended children of {name}");
     }
-    .to_owned();
+    let mut state = Vec::new();
+    if row.tid.is_some() {
+        state.push("D".to_owned());
+    }
+    if row.long_wait() > 0.0 {
+        state.push(format!("{:.0} s", row.long_wait()));
+    }
+    state.extend(row.task_device.map(|device| sanitize(device).into_owned()));
     let [_, _, read, written] = rate_cells(row);
     // The share of the time that the task waited for devices.
-    let delay = row
-        .delay_permille
-        .map(|permille| percent(permille as f64 / 10.0))
-        .unwrap_or_default();
+    let delay = row.delay_permille.map(|of| percent(of as f64 / 10.0));
     vec![
-        comm,
+        name,
         id_cell(row),
-        state,
+        state.join(" "),
         read,
         written,
-        delay,
+        delay.unwrap_or_default(),
         cgroup_cell(row),
     ]
 }
 
 /// Returns requests per second and throughput of reads and of writes.
 fn rate_cells(row: &Row<'_>) -> [String; 4] {
-    let [reads, writes] = row
-        .ios_per_s
-        .map_or_else(Default::default, |ios| ios.map(number));
+    let [reads, writes] = row.ios_per_s.map(|ios| ios.map(number)).unwrap_or_default();
     let mib = |kib: f64| number(kib / 1024.0);
-    let [read, written] = row
-        .kib_per_s
-        .map_or_else(Default::default, |kib| kib.map(mib));
+    let [read, written] = row.kib_per_s.map(|kib| kib.map(mib)).unwrap_or_default();
     [reads, writes, read, written]
 }
 
@@ -587,7 +686,7 @@ pub fn hidden_processes_text(
     may_read_all: bool,
 ) -> Option<String> {
     let hidden = attribution.processes.as_ref()?.hidden;
-    let plural = if hidden == 1 { "" } else { "es" };
+    let processes = counted(hidden, "process");
     let reason = match (is_live, may_read_all) {
         (true, false) => {
             "cannot be read: permission denied (needs root, or CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE)"
@@ -595,7 +694,7 @@ pub fn hidden_processes_text(
         (true, true) => "cannot be read even by root: a security policy denies it",
         (false, _) => "is not in this recording: permission was denied",
     };
-    (hidden > 0).then(|| format!("the I/O of {hidden} process{plural} {reason}"))
+    (hidden > 0).then(|| format!("the I/O of {processes} {reason}"))
 }
 
 /// Returns the sentence about a read of a process that hangs; `None` if none does.
@@ -672,6 +771,19 @@ mod limit_text_tests {
         assert_eq!(limits_cell(&[reads, bytes.clone()]), "2 MiB/s of writes");
         let reached = limit(IoDirection::Reads, RateUnit::Requests, 50.0, 50.0, true);
         assert_eq!(limits_cell(&[reached, bytes]), "at limit 50 reads/s");
+    }
+}
+
+#[cfg(test)]
+mod title_tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_more_than_the_interval_are_means() {
+        let title = |elapsed_s| mean_title("process", elapsed_s, 1.0);
+        assert_eq!(title(0.0), "process");
+        assert_eq!(title(1.1), "process");
+        assert_eq!(title(5.002), "process, mean of 5 s");
     }
 }
 

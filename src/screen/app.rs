@@ -145,6 +145,8 @@ pub(crate) struct App {
     pub(crate) prompt: Option<Prompt>,
     /// The incidents so far, in the order in which they began.
     pub(crate) incidents: Vec<IncidentSummary>,
+    /// The number of earlier incidents that are no longer kept.
+    pub(crate) dropped_incidents: u64,
     /// The file of the recording, and its samples or the reason why nothing is written at present.
     pub(crate) recording: Option<String>,
     /// A message, and the time until which it is shown.
@@ -182,6 +184,7 @@ impl App {
             filter: None,
             prompt: None,
             incidents: Vec::new(),
+            dropped_incidents: 0,
             recording: None,
             message: None,
             progress: (options.source != Source::Live).then_some(0.0),

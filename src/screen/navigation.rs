@@ -225,6 +225,10 @@ impl App {
         match found.cloned() {
             Some(incident) => self.go_to_incident(&incident),
             None if forward => self.say("no later incident"),
+            None if self.dropped_incidents > 0 => {
+                let dropped = self.dropped_incidents;
+                self.say(format!("no earlier incident kept; {dropped} were too many"));
+            }
             None => self.say("no earlier incident"),
         }
     }
@@ -257,8 +261,9 @@ impl App {
         };
         let own = |one: &IncidentSummary| self.selected.as_ref().is_some_and(|name| one.has(name));
         let at = self.incidents.iter().position(|one| is_at(one) && own(one));
-        at.or_else(|| self.incidents.iter().position(is_at))
-            .map(|at| (at + 1, self.incidents.len()))
+        let at = at.or_else(|| self.incidents.iter().position(is_at))?;
+        let dropped = self.dropped_incidents as usize;
+        Some((dropped + at + 1, dropped + self.incidents.len()))
     }
 }
 

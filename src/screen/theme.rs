@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use ratatui_core::style::{Color, Modifier, Style};
 
 use crate::judge::Verdict;
-use crate::report::layout::shows_utf8;
 use crate::report::native::Emphasis;
+use crate::terminal::shows_utf8;
 
 pub(crate) const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
 pub(crate) const REVERSED: Style = Style::new().add_modifier(Modifier::REVERSED);

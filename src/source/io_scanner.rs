@@ -8,7 +8,7 @@ use std::time::Duration;
 use std::{io, thread};
 
 use super::cgroups::CgroupReader;
-use super::processes::{BlockedTaskReader, ProcessIoReader};
+use super::processes::{BlockedTaskReader, FILE_PATIENCE, ProcessIoReader};
 use super::small_file::read_bytes_into;
 use crate::capture::parse_diskstats;
 use crate::clock::{Clock, RealClock, thread_cpu_time};
@@ -28,8 +28,7 @@ const LEAD: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(25
 pub enum ScanScope {
     #[default]
     Everything,
-    /// Cgroups, and the blocked tasks if any cgroup has a limit or a device is in trouble: enough to know whether a limit has
-    /// been reached.
+    /// Cgroups, and the blocked tasks: more often if any cgroup has a limit or a device is in trouble.
     Limits,
 }
 
@@ -85,22 +84,24 @@ impl IoScanner {
         let cgroups = CgroupReader::new(root);
         let is_v1 = cgroups.version() == Some(CgroupHierarchy::V1);
         let is_manual = clock.is_manual();
+        // No time passes on a clock that advances only while waiting.
+        let [patience, file_patience] = if is_manual {
+            [Duration::MAX; 2]
+        } else {
+            [PATIENCE, FILE_PATIENCE]
+        };
         let processes = match scope {
             ScanScope::Limits => None,
-            ScanScope::Everything => {
-                // No time passes on a clock that advances only while waiting.
-                let patience = if is_manual { Duration::MAX } else { PATIENCE };
-                Some(ProcessThread::start(
-                    ProcessIoReader::new(root, is_v1),
-                    patience,
-                )?)
-            }
+            ScanScope::Everything => Some(ProcessThread::start(
+                ProcessIoReader::new(root, is_v1, file_patience),
+                patience,
+            )?),
         };
         let is_in_trouble = Arc::<AtomicBool>::default();
         let scan = Box::new(Scan {
             diskstats: root.join("proc/diskstats"),
             cgroups,
-            blocked: BlockedTaskReader::new(root, is_v1, processes.is_some()),
+            blocked: BlockedTaskReader::new(root, is_v1, file_patience),
             processes,
             is_in_trouble: Arc::clone(&is_in_trouble),
             text: Vec::new(),
@@ -236,12 +237,8 @@ impl Scan {
                 .flat_map(|cgroup| &cgroup.devices)
                 .any(CgroupDevice::has_limits)
         };
-        let searches_tasks = self.processes.is_some() || is_in_trouble || has_limits();
-        let blocked = if searches_tasks {
-            self.blocked.read(now)
-        } else {
-            None
-        };
+        let is_urgent = self.processes.is_some() || is_in_trouble || has_limits();
+        let blocked = self.blocked.read(now, is_urgent, &self.sample.devices);
         let (processes, hung_read) = self
             .processes
             .as_mut()

@@ -1,17 +1,23 @@
 //! Reads samples from a live host or from a capture, and describes the host and its devices. Only this module opens
 //! files for reading, except for the terminal and the files that `sink` appends to.
+//!
+//! [`Input`] says what is read. A [`SampleSource`] takes the samples, of the running system at their deadlines, and a
+//! [`StepSource`] goes from one to the next, and says which of them end an interval and where time broke.
 
 mod cgroups;
 mod decompress;
 mod device_resolver;
 mod health;
 mod host;
+mod input;
 mod io_scanner;
 mod live;
 mod parse_ahead;
 mod processes;
 mod replay;
+mod sample_source;
 mod small_file;
+mod step_source;
 mod topology;
 mod tracefs;
 
@@ -22,6 +28,7 @@ pub use self::host::{
     count_cpus, find_time_zone, has_process_io_capabilities, ignores_hangup, local_time_zone,
     read_hostname, read_machine, read_recording_header, running_host,
 };
+pub use self::input::{Input, Stacked};
 pub use self::io_scanner::{IoScanner, ScanScope};
 pub use self::live::{Live, Precedence};
 pub use self::processes::list_ids;
@@ -29,6 +36,8 @@ pub use self::replay::{
     KeptFile, KeptPlace, Replay, copy_capture_range, is_device_name, is_recording, is_rereadable,
     open_range,
 };
+pub use self::sample_source::{OnLiveSample, OnWarning, SampleSource, check_stated, with_stated};
 pub use self::small_file::{FirstFile, read_first_file, read_json_object, read_text_file};
+pub use self::step_source::{Next, Step, StepSource};
 pub use self::topology::{list_devices, read_partitions, read_topology, reread_topology};
 pub use self::tracefs::{Tracer, remove_leftovers};

@@ -4,6 +4,7 @@
 //! answers.
 //! After the first sample, the thread that samples opens files of /proc and /sys only.
 
+mod learner;
 pub(super) mod samples;
 
 use std::path::{Path, PathBuf, absolute};
@@ -15,7 +16,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use jiff::tz::TimeZone;
 
-use self::samples::Learner;
+use self::learner::Learner;
 pub(super) use self::samples::Recorder;
 use super::follow::Progress;
 use super::options::{
@@ -390,6 +391,13 @@ impl Recording<'_> {
                 .scanner
                 .as_mut()
                 .and_then(|scanner| scanner.latest(now));
+            if sample
+                .io_scan
+                .as_ref()
+                .is_some_and(|scan| scan.has_long_wait())
+            {
+                self.health.request();
+            }
             sample.health = self.health.latest(now);
             let block = self.recorder.block(sample, &self.source, &mut |message| {
                 context.print_error(message);

@@ -15,7 +15,8 @@ use super::options::{
 };
 use crate::console::RunContext;
 use crate::exit::Exit;
-use crate::intervals::{DeviceSelection, Input};
+use crate::intervals::DeviceSelection;
+use crate::source::Input;
 
 #[derive(Args, Clone, Debug)]
 #[command(

@@ -18,16 +18,17 @@ use crate::commands::record::Recorder;
 use crate::console::RunContext;
 use crate::counters::Sample;
 use crate::exit::Exit;
-use crate::intervals::{BaselineStore, DeviceSelection, IncidentSummary, Input, IntervalRows};
+use crate::intervals::{DeviceSelection, Events, IntervalRows};
+use crate::known_baselines::BaselineStore;
 use crate::screen::{LIVE_HISTORY_S, SampleTexts, TEXT_FRACTION, is_trouble, live_history_bytes};
 use crate::signals::{Signals, StopOnDrop};
 use crate::sink::{SampleBlock, WriteQueue};
-use crate::source::Live;
+use crate::source::{Input, Live};
 use crate::topology::Topology;
 
 /// The most intervals that may wait for the screen, as while a terminal is stopped.
 const MAX_WAITING: usize = 64;
-/// The number of intervals of a capture between two lists of incidents.
+/// The number of intervals of a capture between two lists of events.
 const INTERVALS_PER_LIST: u64 = 500;
 
 /// The mean number of listed events per interval of the running system: a list of incidents is made of all events, so it is
@@ -40,7 +41,7 @@ pub(super) enum Update {
     Started(Started),
     /// An interval, and how its devices are stacked.
     Interval(Box<IntervalRows>, Arc<Topology>),
-    Incidents(Vec<IncidentSummary>),
+    Events(Box<Events>),
     /// The fraction of the capture that has been read.
     Progress(f64),
     /// There are no more intervals, for this reason; `None` at a normal end.
@@ -284,7 +285,7 @@ impl Observer for Feed<'_> {
             self.has_trouble =
                 intervals.is_live() && events.list.iter().any(|event| event.is_ongoing);
             self.next_list = self.count + (events.list.len() as u64 / EVENTS_PER_INTERVAL).max(1);
-            self.outlet.send(Update::Incidents(events.incidents));
+            self.outlet.send(Update::Events(Box::new(events)));
         }
         if let Some(progress) = intervals
             .progress()
@@ -296,8 +297,8 @@ impl Observer for Feed<'_> {
     }
 
     fn end(&mut self, _: &Result<Exit>, run: &mut Run<'_, '_, '_>) -> Result<()> {
-        self.outlet
-            .send(Update::Incidents(run.intervals.events().incidents));
+        let events = Box::new(run.intervals.events());
+        self.outlet.send(Update::Events(events));
         Ok(())
     }
 }

@@ -17,13 +17,13 @@ use crate::clock::poll_inputs;
 use crate::commands::options::Host;
 use crate::console::RunContext;
 use crate::exit::Exit;
-use crate::intervals::{DeviceSelection, Input, IntervalRows};
+use crate::intervals::{DeviceSelection, IntervalRows};
 use crate::screen::{
     Action, App, AppOptions, BY_VERDICT, Event, InputParser, LIVE_HISTORY_S, Screen, Source,
     TEXT_FRACTION, Theme, live_history_bytes,
 };
 use crate::signals::{ScreenSignals, suspend_process};
-use crate::source::read_hostname;
+use crate::source::{Input, read_hostname};
 use crate::terminal::{Keyboard, screen_size};
 use crate::topology::Topology;
 
@@ -166,7 +166,7 @@ fn wait_for_start(
                 print_messages();
                 return Err(error.unwrap_or_else(|| anyhow!("no samples")));
             }
-            Ok(Update::Incidents(_) | Update::Progress(_)) => {}
+            Ok(Update::Events(_) | Update::Progress(_)) => {}
             Err(_) => {
                 if let Some(signal) = context.clock.signal() {
                     return Ok(Err(Exit::Signal(signal)));
@@ -328,7 +328,10 @@ impl Session {
                         context.lock_memory();
                     }
                 }
-                Update::Incidents(incidents) => self.app.incidents = incidents,
+                Update::Events(events) => {
+                    self.app.dropped_incidents = events.dropped_incidents;
+                    self.app.incidents = events.incidents;
+                }
                 Update::Progress(progress) => self.app.progress = Some(progress),
                 Update::Ended(None) => self.app.finish_loading(),
                 Update::Ended(Some(error)) => {

@@ -28,6 +28,8 @@ pub struct Event {
     /// The onset, and whether it was observed.
     pub begin: Moment,
     pub begin_is_known: bool,
+    /// The moment, shortly before, since which requests waited in every step: the incident begins there.
+    pub(super) rise: Moment,
     pub end: Moment,
     pub is_ongoing: bool,
     /// The verdicts with their onsets, where they changed on the way.
@@ -49,6 +51,7 @@ impl Event {
             verdict_s: 0.0,
             begin,
             begin_is_known: true,
+            rise: begin,
             end: begin,
             is_ongoing: false,
             course: Vec::new(),
@@ -64,8 +67,7 @@ impl Event {
             return;
         };
         self.times.add(step.verdict, step.end_s - step.begin_s);
-        self.verdict = word_of_event(&self.times).unwrap_or(verdict);
-        self.verdict_s = self.times.of(self.verdict);
+        self.note_times();
         self.end = now.at_run_s(step.end_s);
         if let Some(last) = self
             .course
@@ -83,6 +85,33 @@ impl Event {
                 duration_s: step.end_s - step.begin_s,
             });
         }
+    }
+
+    /// Ends it at an earlier moment, at which another event begins. Returns the seconds of each verdict since then.
+    pub(super) fn cut(&mut self, end: Moment) -> VerdictTimes {
+        let mut later = VerdictTimes::default();
+        while let Some(mut last) = self.course.pop() {
+            let end_s = last.begin.run_s + last.duration_s;
+            let kept_s = (end.run_s - last.begin.run_s).max(0.0);
+            let beyond_s = (end_s - end.run_s.max(last.begin.run_s)).max(0.0);
+            let seconds = beyond_s.min(self.times.of(last.verdict));
+            later.add(Some(last.verdict), seconds);
+            self.times.add(Some(last.verdict), -seconds);
+            if kept_s > 0.0 {
+                last.duration_s = last.duration_s.min(kept_s);
+                self.course.push(last);
+                break;
+            }
+        }
+        self.end = end;
+        self.note_times();
+        later
+    }
+
+    /// Finds the word for the seconds of each verdict.
+    fn note_times(&mut self) {
+        self.verdict = word_of_event(&self.times).unwrap_or(self.verdict);
+        self.verdict_s = self.times.of(self.verdict);
     }
 
     /// Takes the cause that a step shows, unless a more certain one is known. Errors are counted, a rebuild goes on, and a

@@ -6,10 +6,15 @@ use std::sync::Arc;
 use super::event::{Event, TOLERANCE_S};
 use crate::intervals::incident::{Cause, Moment};
 use crate::intervals::{DeviceNames, TopCgroup};
-use crate::judge::{EventRule, IoDirection, Judged, JudgedTime, Turn};
+use crate::judge::{EventRule, IoDirection, Judged, JudgedTime, Turn, Verdict};
 
 /// The most steps that are remembered, to know the latency before an event.
 const MAX_RECENT: usize = 16;
+/// The most seconds between the beginnings of trouble of a device and of one below it that have one cause: an event begins with
+/// the second bad step of three, and steps of a volume and its disk may differ by one.
+const MAX_APART_S: f64 = 5.0;
+/// The most seconds in which requests waited, but not for long yet, that belong to the trouble that follows at once.
+const MAX_RISE_S: f64 = 5.0;
 /// The seconds for which a fact that caused an event may be gone before the trouble is another one: limits of cgroups, and facts
 /// where all is well, are read every 10 s, and it takes three intervals until a limit is seen to be reached.
 const MAX_GONE_S: f64 = 15.0;
@@ -33,6 +38,8 @@ pub(super) struct DeviceEvents {
     current: Option<Event>,
     /// The seconds since the fact that caused the event was seen.
     gone_s: f64,
+    /// The second of the run since which requests wait in every step; `None` if they do not.
+    waiting_since_s: Option<f64>,
 }
 
 /// What the requests of a step took.
@@ -71,12 +78,17 @@ impl DeviceEvents {
         if self.has_other_cause(cause.as_ref(), seconds) {
             ended = self.end();
         }
-        let late_s = if self.is_calm() {
+        let late_s = if self.current.is_none() {
             assessment.late_s
         } else {
             0.0
         };
         let begin_s = now.run_s - seconds - late_s;
+        self.waiting_since_s = if assessment.verdict >= Some(Verdict::Queueing) {
+            self.waiting_since_s.or(Some(begin_s))
+        } else {
+            None
+        };
         let turn = self.rule.observe(JudgedTime {
             begin_s: begin_s.max(self.floor_s),
             end_s: now.run_s,
@@ -123,13 +135,64 @@ impl DeviceEvents {
         let Some(first) = turn.bad.first() else {
             return;
         };
-        let event = self
-            .current
-            .get_or_insert_with(|| Event::new(&self.names, first, now));
+        let rise_s = self.rise_s(first);
+        let event = self.current.get_or_insert_with(|| Event {
+            rise: now.at_run_s(rise_s),
+            ..Event::new(&self.names, first, now)
+        });
         for step in &turn.bad {
             event.add(step, now);
         }
         event.note_cause(cause);
+    }
+
+    /// The second of the run since which requests waited before the first bad step of an event: seconds of it belong to the trouble.
+    fn rise_s(&self, first: &JudgedTime) -> f64 {
+        let is_stall = first.verdict == Some(Verdict::Stalled);
+        match self.waiting_since_s.filter(|_| !is_stall) {
+            Some(since_s) => since_s
+                .max(first.begin_s - MAX_RISE_S)
+                .max(self.floor_s)
+                .min(first.begin_s),
+            None => first.begin_s,
+        }
+    }
+
+    /// Ends the event at the moment at which worse trouble of a device below began, if it began long before: that has another
+    /// cause. Another event begins there. Returns the one that ended.
+    pub(super) fn split(&mut self, below: &Event, now: Moment) -> Option<Event> {
+        let begin = below.rise;
+        let event = self.current.as_mut().filter(|_| self.rule.is_bad_now())?;
+        // Where the kernel states the cause, it says itself when that is another one.
+        let has_fact = event.cause.as_ref().is_some_and(Cause::is_fact);
+        let is_worse = below.verdict > event.verdict && !event.is_stall();
+        if has_fact || !is_worse || begin.run_s - event.begin.run_s <= MAX_APART_S {
+            return None;
+        }
+        let times = event.cut(begin);
+        let mut next = Event::new(
+            &self.names,
+            &JudgedTime {
+                begin_s: begin.run_s,
+                end_s: now.run_s,
+                verdict: None,
+            },
+            now,
+        );
+        let mut begin_s = begin.run_s;
+        for (verdict, seconds) in times.iter().filter(|(_, seconds)| *seconds > 0.0) {
+            let step = JudgedTime {
+                begin_s,
+                end_s: begin_s + seconds,
+                verdict,
+            };
+            next.add(&step, now);
+            begin_s += seconds;
+        }
+        next.end = now;
+        self.gone_s = 0.0;
+        self.floor_s = begin.run_s;
+        self.current.replace(next)
     }
 
     /// Ends what goes on. Returns the event; `None` if there is none.
@@ -151,11 +214,6 @@ impl DeviceEvents {
         let ended = self.end();
         self.floor_s = run_s;
         ended
-    }
-
-    /// Returns whether nothing goes on.
-    pub(super) fn is_calm(&self) -> bool {
-        self.current.is_none()
     }
 
     /// The event that goes on, with its present state; `None` without one.
@@ -187,7 +245,7 @@ impl DeviceEvents {
     /// The mean latency of a kind of requests in the recent steps before the event that goes on; `None` if none completed, or
     /// if they took as long as they do now.
     pub(super) fn latency_before_ms(&self, requests: IoDirection) -> Option<f64> {
-        let begin_s = self.current.as_ref()?.begin.run_s;
+        let begin_s = self.current.as_ref()?.rise.run_s;
         let kind = KINDS.iter().position(|kind| *kind == requests)?;
         let (mut ms, mut count) = (0.0, 0.0);
         for taken in &self.recent {

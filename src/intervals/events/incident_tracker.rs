@@ -1,6 +1,7 @@
 //! Incidents: the trouble that devices stacked on each other share.
 
 use std::cmp::Ordering;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::event::Event;
@@ -11,8 +12,6 @@ use crate::intervals::incident::{Cause, Incident, Moment, WaitingTask};
 use crate::judge::{IoDirection, Judged, Verdict};
 use crate::topology::Topology;
 
-/// The most incidents that are kept after their end. The first of them are dropped.
-const MAX_FINISHED: usize = 10_000;
 /// The fraction of a device's bytes in percent from which a cgroup owns its load.
 const MIN_OWNER_PCT: f64 = 50.0;
 /// The most waiting tasks that are kept.
@@ -133,9 +132,11 @@ impl IncidentTracker {
     pub(super) fn close(&mut self, goes_on: impl Fn(u64) -> bool) {
         let ended = self.open.extract_if(.., |one| !goes_on(one.incident.id));
         self.finished.extend(ended.map(Tracked::finished));
-        if self.finished.len() >= 2 * MAX_FINISHED {
-            self.finished.drain(..MAX_FINISHED);
-        }
+    }
+
+    /// Forgets incidents of which no event is left.
+    pub(super) fn forget(&mut self, gone: &HashSet<u64>) {
+        self.finished.retain(|one| !gone.contains(&one.incident.id));
     }
 
     /// Adds a step of a device in trouble. Returns the number of its incident.
@@ -189,7 +190,7 @@ impl IncidentTracker {
         if !tracked.has(names) {
             tracked.devices.push(Arc::clone(names));
         }
-        let begin = trouble.event.begin;
+        let begin = trouble.event.rise;
         if begin.run_s < tracked.incident.begin.run_s {
             let incident = Arc::make_mut(&mut tracked.incident);
             (incident.begin, incident.begin_is_known) = (begin, trouble.begin_is_known);
@@ -203,12 +204,19 @@ impl IncidentTracker {
 
     /// Returns the incidents with their events, in the order in which they began. Seconds count from `range_begin_s` on.
     pub(super) fn summaries(&self, events: &[Event], range_begin_s: f64) -> Vec<IncidentSummary> {
-        let mut summaries: Vec<IncidentSummary> = self
-            .finished
-            .iter()
-            .chain(&self.open)
-            .filter_map(|one| one.summary(events, range_begin_s))
-            .collect();
+        let mut events_of: HashMap<u64, Vec<&Event>> = HashMap::new();
+        for event in events {
+            if let Some(id) = event.incident {
+                events_of.entry(id).or_default().push(event);
+            }
+        }
+        let mut summaries = Vec::new();
+        for one in self.finished.iter().chain(&self.open) {
+            // One before the range that is shown has none.
+            if let Some(own) = events_of.get(&one.incident.id) {
+                summaries.extend(one.summary(own, range_begin_s));
+            }
+        }
         summaries.sort_by(|a, b| {
             a.incident
                 .begin
@@ -225,7 +233,7 @@ impl Tracked {
         let (requests, before_ms) = requests_and_latency(trouble);
         let victim = Arc::clone(&trouble.events.names);
         let devices = vec![Arc::clone(&victim)];
-        let incident = Incident::new(id, victim, trouble.event.begin, trouble.begin_is_known);
+        let incident = Incident::new(id, victim, trouble.event.rise, trouble.begin_is_known);
         Self {
             incident: Arc::new(Incident {
                 requests,
@@ -357,13 +365,8 @@ impl Tracked {
         self.devices.iter().any(|one| one.device == names.device)
     }
 
-    /// Returns the incident with its events; `None` without any, as for one before the range that is shown.
-    fn summary(&self, events: &[Event], range_begin_s: f64) -> Option<IncidentSummary> {
-        let id = self.incident.id;
-        let own: Vec<&Event> = events
-            .iter()
-            .filter(|event| event.incident == Some(id))
-            .collect();
+    /// Returns the incident with its own events; `None` without any.
+    fn summary(&self, own: &[&Event], range_begin_s: f64) -> Option<IncidentSummary> {
         let latest = own
             .iter()
             .max_by(|a, b| a.end.run_s.total_cmp(&b.end.run_s))?;
@@ -430,7 +433,7 @@ fn is_above(name: &str, below: &[String], other: &str, topology: &Topology) -> b
 }
 
 /// The devices below a device, including the disk of a partition.
-fn all_below(name: &str, topology: &Topology) -> Vec<String> {
+pub(super) fn all_below(name: &str, topology: &Topology) -> Vec<String> {
     let mut found = topology.devices_below(name);
     let disks: Vec<String> = [name]
         .into_iter()

@@ -196,6 +196,28 @@ fn events_stay_bounded() {
     let events = run.tracker.events();
     assert!((10_000..20_001).contains(&events.list.len()));
     assert_eq!(events.list.len() as u64 + events.dropped, 25_000);
+    assert_eq!(
+        (events.incidents.len() as u64, events.dropped_incidents),
+        (events.list.len() as u64, events.dropped)
+    );
+}
+
+#[test]
+fn the_latest_events_of_a_running_system_are_kept() {
+    let mut run = Run {
+        tracker: EventTracker::new(true),
+        ..Run::default()
+    };
+    for _ in 0..5000 {
+        run = run.sda(&[(Stalled, 1), (Ok, 1)]);
+    }
+    let events = run.tracker.events();
+    assert!((1000..2001).contains(&events.incidents.len()));
+    assert_eq!(
+        events.incidents.len() as u64 + events.dropped_incidents,
+        5000
+    );
+    assert!(events.list[0].begin.run_s > 5000.0);
 }
 
 fn node(name: &str, kind: Kind, below: &[&str]) -> Node {
@@ -218,6 +240,40 @@ fn stack() -> Run {
         ]),
         ..Run::default()
     }
+}
+
+#[test]
+fn an_incident_begins_with_the_queue_that_became_trouble() {
+    let begin_s = |queueing: u64| {
+        let run = Run::default().sda(&[(Ok, 2), (Queueing, queueing), (Saturated, 6)]);
+        run.tracker.events().incidents[0].incident.begin.run_s
+    };
+    assert_eq!([0, 3, 9].map(begin_s), [2.0, 2.0, 6.0]);
+}
+
+#[test]
+fn worse_trouble_of_a_device_below_that_begins_later_is_another_incident() {
+    let begins = |before: u64, below: Verdict| -> Vec<(f64, f64, Verdict)> {
+        let mut run = stack();
+        for _ in 0..before {
+            run.step(&[("sda", Ok, 1.0), ("dm-0", Slow, 9.0)]);
+        }
+        for _ in 0..8 {
+            run.step(&[("sda", below, 40.0), ("dm-0", below, 45.0)]);
+        }
+        let incidents = run.tracker.events().incidents;
+        let of_volume = incidents.iter().filter(|one| one.has("dm-0"));
+        of_volume
+            .map(|one| (one.incident.begin.run_s, one.end.run_s, one.verdict))
+            .collect()
+    };
+    assert_eq!(
+        begins(10, Saturated),
+        [(0.0, 10.0, Slow), (10.0, 18.0, Saturated)]
+    );
+    // It is no worse, or its disk was as slow all the time before it showed.
+    assert_eq!(begins(10, Slow), [(0.0, 18.0, Slow)]);
+    assert_eq!(begins(3, Saturated), [(0.0, 11.0, Saturated)]);
 }
 
 #[test]

@@ -5,25 +5,30 @@ use std::sync::Arc;
 
 use super::event::{Event, TOLERANCE_S};
 use super::history::{DeviceEvents, JudgedDevice};
-use super::incident_tracker::{IncidentSummary, IncidentTracker, Trouble};
+use super::incident_tracker::{IncidentSummary, IncidentTracker, Trouble, all_below};
 use crate::attribution::Attribution;
+use crate::counters::Sample;
 use crate::intervals::incident::{Moment, OngoingIncident};
-use crate::intervals::{DeviceInterval, DeviceNames, DeviceState, EventKind, IntervalRows};
+use crate::intervals::{DeviceNames, DeviceState, EventKind, IntervalRows};
 use crate::judge::Verdict;
 use crate::topology::{Kind, Topology, possible_disks};
 
-/// The number of finished events that are kept. At twice that number, the mildest and shortest are dropped.
+/// The number of finished events that are kept of a capture. At twice that number, the mildest and shortest are dropped.
 const MAX_EVENTS: usize = 10_000;
+/// The same of the running system, of which the latest are kept: who watches it for weeks looks for those.
+const MAX_LIVE_EVENTS: usize = 1000;
 /// The number of beginnings of segments that are kept.
 const MAX_SEGMENTS: usize = 1000;
 
 /// Follows the devices through the steps and collects their events, in bounded memory.
 #[derive(Debug, Default)]
 pub(in crate::intervals) struct EventTracker {
+    is_live: bool,
     devices: HashMap<String, DeviceEvents>,
     incidents: IncidentTracker,
     finished: Vec<Event>,
     dropped: u64,
+    dropped_incidents: u64,
     departures: Vec<Departure>,
     /// The end of the latest step.
     now: Moment,
@@ -44,6 +49,8 @@ pub struct Events {
     pub departures: Vec<Departure>,
     /// The incidents that the events belong to, in the order in which they began.
     pub incidents: Vec<IncidentSummary>,
+    /// The number of incidents of which all events were dropped.
+    pub dropped_incidents: u64,
 }
 
 /// What the incidents of a device amount to. It stands beside the word for the whole run, which may be milder.
@@ -79,6 +86,13 @@ impl Events {
 }
 
 impl EventTracker {
+    pub(in crate::intervals) fn new(is_live: bool) -> Self {
+        Self {
+            is_live,
+            ..Self::default()
+        }
+    }
+
     /// Takes a step of the judge, which ended at this time of the wall clock and took `seconds`. The devices are in the order of
     /// rows, physical ones before those stacked on them. Steps before the range of time that is shown matter only for the
     /// onset of trouble that lasts into the range.
@@ -115,6 +129,9 @@ impl EventTracker {
                 self.push(ended);
             }
         }
+        for device in devices {
+            self.split_above(&device.names.device, topology);
+        }
         // An incident ends with the last of its events.
         let going_on: HashSet<u64> = (self.devices.values())
             .filter_map(DeviceEvents::incident)
@@ -123,6 +140,24 @@ impl EventTracker {
         // The upper devices come first, so that those below them join their incidents.
         for device in devices.iter().rev() {
             self.find_incident(device, attribution, topology);
+        }
+    }
+
+    /// Ends the events of the devices above one whose trouble has just begun, if theirs is older: it has another cause.
+    fn split_above(&mut self, name: &str, topology: &Topology) {
+        let event = self.devices.get(name).and_then(DeviceEvents::present);
+        let Some(event) = event.filter(|event| event.incident.is_none()).cloned() else {
+            return;
+        };
+        let mut ended = Vec::new();
+        for (upper, events) in &mut self.devices {
+            let is_in_trouble = upper != name && events.present().is_some();
+            if is_in_trouble && all_below(upper, topology).iter().any(|below| below == name) {
+                ended.extend(events.split(&event, self.now));
+            }
+        }
+        for event in ended {
+            self.push(event);
         }
     }
 
@@ -143,7 +178,7 @@ impl EventTracker {
             events,
             event,
             device,
-            begin_is_known: self.is_begin_known(event.begin.run_s),
+            begin_is_known: self.is_begin_known(event.rise.run_s),
             attribution,
             topology,
         };
@@ -168,20 +203,29 @@ impl EventTracker {
         })
     }
 
-    /// Notes the disks that disappeared or came back in an interval, and ends what happened to devices that are others now.
-    pub(in crate::intervals) fn note_changes(&mut self, rows: &IntervalRows) {
+    /// Notes the disks that disappeared or came back in an interval that ends with the sample `last`, and ends what happened
+    /// to devices that are gone, or others now.
+    pub(in crate::intervals) fn note_changes(&mut self, rows: &IntervalRows, last: &Sample) {
         note_departures(&mut self.departures, rows, self.now);
-        let is_other = |row: &&DeviceInterval| {
-            matches!(row.state, DeviceState::Reset | DeviceState::MemberReset)
-                || matches!(row.state, DeviceState::Event(kind) if kind != EventKind::Appeared)
-        };
-        for row in rows.devices.iter().filter(is_other) {
-            self.interrupt(row.device());
+        for row in &rows.devices {
+            if row.state == DeviceState::Reset {
+                self.interrupt(row.device());
+            }
+        }
+        if rows.events.is_empty() {
+            return;
         }
         for event in &rows.events {
-            if event.kind != EventKind::Appeared {
+            if event.kind == EventKind::Reappeared {
                 self.interrupt(&event.names.device);
             }
+        }
+        // Of many that come and go within an interval, not all are in its rows.
+        let present: HashSet<&str> = last.devices.iter().map(|one| one.name.as_str()).collect();
+        let is_gone = |name: &&String| !present.contains(name.as_str());
+        let gone: Vec<String> = self.devices.keys().filter(is_gone).cloned().collect();
+        for name in gone {
+            self.interrupt(&name);
         }
     }
 
@@ -232,6 +276,7 @@ impl EventTracker {
             incidents: self.incidents.summaries(&list, self.range_begin_s),
             list,
             dropped: self.dropped,
+            dropped_incidents: self.dropped_incidents,
             departures,
         }
     }
@@ -260,13 +305,40 @@ impl EventTracker {
             return;
         }
         self.finished.push(event);
-        if self.finished.len() >= 2 * MAX_EVENTS {
+        let max_events = match self.is_live {
+            true => MAX_LIVE_EVENTS,
+            false => MAX_EVENTS,
+        };
+        if self.finished.len() >= 2 * max_events {
+            self.drop_events(max_events);
+        }
+    }
+
+    /// Drops all but this number of events, and the incidents of which none is left.
+    fn drop_events(&mut self, kept: usize) {
+        let dropped: Vec<Event> = if self.is_live {
+            let surplus = self.finished.len() - kept;
+            self.finished.drain(..surplus).collect()
+        } else {
             self.finished.sort_by(|a, b| {
                 (b.verdict.cmp(&a.verdict)).then(b.duration_s().total_cmp(&a.duration_s()))
             });
-            self.dropped += (self.finished.len() - MAX_EVENTS) as u64;
-            self.finished.truncate(MAX_EVENTS);
+            self.finished.split_off(kept)
+        };
+        let incident_of = |event: &Event| event.incident;
+        let mut gone: HashSet<u64> = dropped.iter().filter_map(incident_of).collect();
+        let unfinished = self.devices.values().filter_map(DeviceEvents::incident);
+        for id in self
+            .finished
+            .iter()
+            .filter_map(incident_of)
+            .chain(unfinished)
+        {
+            gone.remove(&id);
         }
+        self.dropped += dropped.len() as u64;
+        self.dropped_incidents += gone.len() as u64;
+        self.incidents.forget(&gone);
     }
 }
 
@@ -320,4 +392,53 @@ fn is_disk(name: &str, rows: &IntervalRows) -> bool {
     };
     let is_partition = || possible_disks(name).into_iter().flatten().any(is_listed);
     Kind::from_name(name) == Kind::Disk && !is_partition()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counters::Device;
+    use crate::intervals::DeviceEvent;
+    use crate::judge::{Assessment, Judged};
+    use crate::metrics::Interval;
+
+    #[test]
+    fn devices_that_come_and_go_leave_nothing_behind() {
+        let mut tracker = EventTracker::default();
+        let assessment = Assessment {
+            verdict: Some(Verdict::Ok),
+            ..Assessment::default()
+        };
+        let names = ["sda", "loop0", "loop1"].map(DeviceNames::without_alias);
+        let devices = names.each_ref().map(|names| JudgedDevice {
+            names,
+            judged: Judged::example(Interval::unknown(1.0), assessment.clone()),
+            top_cgroup: None,
+        });
+        tracker.observe(
+            &devices,
+            Moment::default(),
+            None,
+            &Topology::default(),
+            false,
+        );
+        assert_eq!(tracker.devices.len(), 3);
+        let last = Sample {
+            devices: vec![Device {
+                name: "sda".into(),
+                ..Device::default()
+            }],
+            ..Sample::default()
+        };
+        // Of those that came and went within the interval, only one is named.
+        let rows = IntervalRows {
+            events: vec![DeviceEvent {
+                names: Arc::clone(&names[1]),
+                kind: EventKind::AppearedBriefly,
+            }],
+            ..IntervalRows::default()
+        };
+        tracker.note_changes(&rows, &last);
+        assert_eq!(Vec::from_iter(tracker.devices.keys()), ["sda"]);
+    }
 }

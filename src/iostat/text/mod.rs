@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use Value::{Amount, Data, Percent, Plain, Size};
 
 use super::rates::IostatRates;
+use crate::fixed_decimal::{push_fixed, push_whole};
 use crate::metrics::CpuPercentages;
-use crate::report::layout::fixed_decimal::{push_fixed, push_whole};
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Report<'a> {

@@ -1,189 +1,152 @@
 //! The result for programs: as one JSON document, in which values that are not known are `null`, field names are stable, and
-//! new ones may be added; and the observed load of a device as a job file for fio.
-
-use std::fmt::Write;
+//! new ones may be added.
 
 use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::{AnalysisReport, cause_sentences, host_sentences, link_text, not_the_disk_sentences};
 use crate::attribution::Limit;
 use crate::intervals::{Cause, Course, Departure, Event, IncidentSummary, RunClock};
-use crate::judge::{
-    BusyMean, DeviceReport, DirectionReport, LayerLink, Pattern, PlateauInRun, QueueByLayer,
-    WaitLocation,
-};
-use crate::report::evidence::{explanation_text, incident_parts, limit_name};
+use crate::judge::{DeviceReport, PlateauInRun, QueueByLayer, WaitLocation};
+use crate::report::evidence::{explanation_text, incident_parts, limit_name, waiting_tasks};
 use crate::report::json_csv::time_text;
-use crate::report::layout::sentence_numbers::{duration, number, queue};
-use crate::sanitize::{json_text, sanitize};
+use crate::sanitize::json_text;
+
+/// The text of a value.
+pub(super) type Json = Box<RawValue>;
+
+pub(super) fn json_of(value: &impl Serialize) -> Json {
+    // Text and numbers can always be written.
+    to_raw_value(value).unwrap_or_default()
+}
+
+/// A list with each value on a line of its own.
+pub(super) fn list_in_lines(values: impl Iterator<Item = Json>) -> Json {
+    let lines: Vec<String> = values.map(|value| format!("\n{value}")).collect();
+    RawValue::from_string(format!("[{}\n]", lines.join(","))).unwrap_or_default()
+}
+
+/// The names and values of an object in their order.
+macro_rules! fields {
+    ($($name:literal: $value:expr),* $(,)?) => {
+        &[$(concat!("\"", $name, "\":").to_owned() + json_of(&$value).get()),*]
+    };
+}
+
+/// An object on one line, with its fields in their order.
+macro_rules! object {
+    ($($fields:tt)*) => {
+        RawValue::from_string(format!("{{{}}}", fields!($($fields)*).join(","))).unwrap_or_default()
+    };
+}
+
+pub(super) use {fields, object};
+
+/// Appends a document with each field on a line of its own.
+pub(super) fn push_document(fields: &[String], out: &mut Vec<u8>) {
+    // Strings have no ends of lines.
+    for line in format!("{{{}\n}}", fields.join(",\n")).lines() {
+        out.extend_from_slice(json_text(line.to_owned()).as_bytes());
+        out.push(b'\n');
+    }
+}
 
 /// Appends the document. Every device and event is on a line of its own, so that a line found by a search is complete.
 pub fn json(report: &AnalysisReport, out: &mut Vec<u8>) {
-    let (events, incidents) = (&report.events.list, &report.events.incidents);
-    let document = Object::document()
-        .lines(
-            "devices",
-            report.devices.iter().map(|one| device(one, report)),
-        )
-        .object(
-            "queue_by_layer",
-            report.queue_by_layer.as_ref().map(queue_by_layer),
-        )
-        .field("host", &report.host)
-        .field("not_the_disk", not_the_disk_sentences(report))
-        .field("host_findings", host_sentences(report))
-        .lines("incidents", incidents.iter().map(incident))
-        .lines("events", events.iter().map(event))
-        .field("dropped_events", report.events.dropped)
-        .list(
-            "disappeared",
-            report.events.departures.iter().map(departure),
-        );
-    out.extend_from_slice(document.text().as_bytes());
-}
-
-/// A JSON object with its fields in the order in which they are added.
-pub(super) struct Object {
-    text: String,
-    separator: &'static str,
-    end: &'static str,
-}
-
-impl Object {
-    /// Begins an object on one line.
-    pub(super) fn new() -> Self {
-        Self {
-            text: "{".to_owned(),
-            separator: ",",
-            end: "}",
-        }
-    }
-
-    /// Begins a document with its fields on lines of their own.
-    pub(super) fn document() -> Self {
-        Self {
-            separator: ",\n",
-            end: "\n}\n",
-            ..Self::new()
-        }
-    }
-
-    pub(super) fn field(self, name: &str, value: impl Serialize) -> Self {
-        // Text and numbers can always be written.
-        let text = serde_json::to_string(&value).unwrap_or_else(|_| "null".to_owned());
-        self.push(name, &json_text(text))
-    }
-
-    pub(super) fn object(self, name: &str, object: Option<Self>) -> Self {
-        let text = object.map_or_else(|| "null".to_owned(), Self::text);
-        self.push(name, &text)
-    }
-
-    pub(super) fn list(self, name: &str, objects: impl Iterator<Item = Self>) -> Self {
-        let texts: Vec<String> = objects.map(Self::text).collect();
-        self.push(name, &format!("[{}]", texts.join(",")))
-    }
-
-    /// Adds a list with each object on a line of its own.
-    pub(super) fn lines(self, name: &str, objects: impl Iterator<Item = Self>) -> Self {
-        let texts: Vec<String> = objects
-            .map(|object| format!("\n{}", object.text()))
-            .collect();
-        self.push(name, &format!("[{}\n]", texts.join(",")))
-    }
-
-    fn push(mut self, name: &str, value: &str) -> Self {
-        let separator = if self.text.len() > 1 {
-            self.separator
-        } else {
-            ""
-        };
-        self.text += &format!("{separator}\"{name}\":{value}");
-        self
-    }
-
-    pub(super) fn text(self) -> String {
-        self.text + self.end
-    }
-}
-
-fn device(report: &DeviceReport, whole: &AnalysisReport) -> Object {
-    let incidents = whole.events.incident_total(&report.device);
-    let plateaus = report.plateaus.iter();
-    Object::new()
-        .field("device", &report.device)
-        .field("verdict", report.verdict)
-        .field("incidents", incidents.map_or(0, |total| total.count))
-        .field("worst_incident_verdict", incidents.map(|total| total.worst))
-        .field("incident_s", incidents.map_or(0.0, |total| total.seconds))
-        .field("explanation", explanation_text(report))
-        .field("intervals", report.intervals)
-        .field("seconds", report.seconds)
-        .field("busy_intervals", report.busy_intervals)
-        .field("excluded", report.excluded)
-        .field("longest_stall_s", report.longest_stall_s)
-        .field("util_pct", report.util_pct)
-        .field("read", report.read)
-        .field("write", report.write)
-        .field("all", report.all)
-        .field("levels", &report.levels)
-        .field("capacity", report.capacity)
-        .field("capacity_by_direction", report.capacity_by_direction)
-        .list(
-            "plateaus",
-            plateaus.map(|one| plateau(one, &whole.history.clock)),
-        )
-        .field("baseline", &report.baseline)
-        .field("other_causes", cause_sentences(report))
-}
-
-fn plateau(one: &PlateauInRun, clock: &RunClock) -> Object {
-    let plateau = &one.plateau;
-    Object::new()
-        .field("direction", plateau.direction)
-        .field("unit", plateau.unit)
-        .field("iops", plateau.iops)
-        .field("mib_per_s", plateau.mib_per_s)
-        .field("variation", plateau.variation)
-        .field("intervals", one.intervals)
-        .field("seconds", one.seconds)
-        .field("begin", clock.moment(one.begin_s).at.map(time_text))
-        .field("queue_from", plateau.queue_from)
-        .field("queue_to", plateau.queue_to)
-        .field("await_from_ms", plateau.await_from_ms)
-        .field("await_to_ms", plateau.await_to_ms)
-        .field("matches_limit", limit_name(plateau))
-}
-
-fn queue_by_layer(queues: &QueueByLayer) -> Object {
-    let link = |link: &LayerLink| {
-        Object::new()
-            .field("above", &link.above)
-            .field("below", &link.below)
-            .field("queued_between", link.queued_between())
-            .field("bottleneck", link.waiting == WaitLocation::Between)
-            .field("explanation", link_text(link))
+    let events = &report.events;
+    let devices = report.devices.iter().map(|one| device(one, report));
+    let departures: Vec<Json> = events.departures.iter().map(departure).collect();
+    let fields = fields! {
+        "devices": list_in_lines(devices),
+        "queue_by_layer": report.queue_by_layer.as_ref().map(queue_by_layer),
+        "host": report.host,
+        "not_the_disk": not_the_disk_sentences(report),
+        "host_findings": host_sentences(report),
+        "incidents": list_in_lines(events.incidents.iter().map(incident)),
+        "events": list_in_lines(events.list.iter().map(event)),
+        "dropped_events": events.dropped,
+        "dropped_incidents": events.dropped_incidents,
+        "disappeared": departures,
     };
-    Object::new()
-        .field("layers", &queues.layers)
-        .list("links", queues.links.iter().map(link))
+    push_document(fields, out);
 }
 
-fn departure(departure: &Departure) -> Object {
-    Object::new()
-        .field("device", &departure.device)
-        .field("time", departure.at.at.map(time_text))
-        .field(
-            "back_at",
-            departure
-                .back_at
-                .and_then(|moment| moment.at)
-                .map(time_text),
-        )
+fn device(report: &DeviceReport, whole: &AnalysisReport) -> Json {
+    let incidents = whole.events.incident_total(&report.device);
+    let clock = &whole.history.clock;
+    let plateaus: Vec<Json> = report
+        .plateaus
+        .iter()
+        .map(|one| plateau(one, clock))
+        .collect();
+    object! {
+        "device": report.device,
+        "verdict": report.verdict,
+        "incidents": incidents.map_or(0, |total| total.count),
+        "worst_incident_verdict": incidents.map(|total| total.worst),
+        "incident_s": incidents.map_or(0.0, |total| total.seconds),
+        "explanation": explanation_text(report),
+        "intervals": report.intervals,
+        "seconds": report.seconds,
+        "busy_intervals": report.busy_intervals,
+        "excluded": report.excluded,
+        "longest_stall_s": report.longest_stall_s,
+        "util_pct": report.util_pct,
+        "read": report.read,
+        "write": report.write,
+        "all": report.all,
+        "levels": report.levels,
+        "capacity": report.capacity,
+        "capacity_by_direction": report.capacity_by_direction,
+        "plateaus": plateaus,
+        "baseline": report.baseline,
+        "other_causes": cause_sentences(report),
+    }
+}
+
+fn plateau(one: &PlateauInRun, clock: &RunClock) -> Json {
+    let plateau = &one.plateau;
+    object! {
+        "direction": plateau.direction,
+        "unit": plateau.unit,
+        "iops": plateau.iops,
+        "mib_per_s": plateau.mib_per_s,
+        "variation": plateau.variation,
+        "intervals": one.intervals,
+        "seconds": one.seconds,
+        "begin": clock.moment(one.begin_s).at.map(time_text),
+        "queue_from": plateau.queue_from,
+        "queue_to": plateau.queue_to,
+        "await_from_ms": plateau.await_from_ms,
+        "await_to_ms": plateau.await_to_ms,
+        "matches_limit": limit_name(plateau),
+    }
+}
+
+fn queue_by_layer(queues: &QueueByLayer) -> Json {
+    let mut links = Vec::new();
+    for link in &queues.links {
+        links.push(object! {
+            "above": link.above,
+            "below": link.below,
+            "queued_between": link.queued_between(),
+            "bottleneck": link.waiting == WaitLocation::Between,
+            "explanation": link_text(link),
+        });
+    }
+    object! { "layers": queues.layers, "links": links }
+}
+
+fn departure(departure: &Departure) -> Json {
+    object! {
+        "device": departure.device,
+        "time": departure.at.at.map(time_text),
+        "back_at": departure.back_at.and_then(|moment| moment.at).map(time_text),
+    }
 }
 
 /// An incident, flat, with the fields that lines of the incident view have, too.
-fn incident(summary: &IncidentSummary) -> Object {
+fn incident(summary: &IncidentSummary) -> Json {
     let IncidentSummary { incident, harm, .. } = summary;
     let devices: Vec<&str> = summary
         .devices
@@ -191,74 +154,52 @@ fn incident(summary: &IncidentSummary) -> Object {
         .map(|one| &*one.names.device)
         .collect();
     let limit = incident.limit();
-    let waiting: Vec<String> = incident
-        .waiting
-        .iter()
-        .map(|task| format!("{}({})", task.comm, task.tid))
-        .collect();
-    Object::new()
-        .field("incident", incident.id)
-        .field("victim", &incident.victim.device)
-        .field("devices", devices.join(","))
-        .field("verdict", summary.verdict)
-        .field("verdict_s", summary.verdict_s)
-        .field("begin", incident.begin.at.map(time_text))
-        .field("begin_known", incident.begin_is_known)
-        .field(
-            "end",
-            summary
-                .end
-                .at
-                .filter(|_| !summary.is_ongoing)
-                .map(time_text),
-        )
-        .field("ongoing", summary.is_ongoing)
-        .field("begin_s", incident.begin.run_s)
-        .field("end_s", summary.end.run_s)
-        .field("cause", incident.cause.as_ref().map(Cause::name))
-        .field("owner", &incident.owner)
-        .field("requests", incident.requests)
-        .field("await_ms", harm.await_ms)
-        .field("await_before_ms", incident.before_ms)
-        .field("requests_per_s", harm.per_s)
-        .field("queue", harm.queue)
-        .field("waiting_tasks", waiting.join(","))
-        .field("limit_kind", limit.as_ref().map(Limit::rate_name))
-        .field("limit_value", limit.as_ref().map(|limit| limit.value))
-        .field(
-            "limit_source",
-            limit.as_ref().map(|limit| limit.source.name()),
-        )
-        .field("limit_device", limit.as_ref().map(|limit| &*limit.device))
-        .field("text", incident_parts(incident, harm).join("; "))
+    let limit = limit.as_ref();
+    let waiting = waiting_tasks(incident);
+    object! {
+        "incident": incident.id,
+        "victim": incident.victim.device,
+        "devices": devices.join(","),
+        "verdict": summary.verdict,
+        "verdict_s": summary.verdict_s,
+        "begin": incident.begin.at.map(time_text),
+        "begin_known": incident.begin_is_known,
+        "end": summary.end.at.filter(|_| !summary.is_ongoing).map(time_text),
+        "ongoing": summary.is_ongoing,
+        "begin_s": incident.begin.run_s,
+        "end_s": summary.end.run_s,
+        "cause": incident.cause.as_ref().map(Cause::name),
+        "owner": incident.owner,
+        "requests": incident.requests,
+        "await_ms": harm.await_ms,
+        "await_before_ms": incident.before_ms,
+        "requests_per_s": harm.per_s,
+        "queue": harm.queue,
+        "waiting_tasks": waiting.join(","),
+        "limit_kind": limit.map(Limit::rate_name),
+        "limit_value": limit.map(|limit| limit.value),
+        "limit_source": limit.map(|limit| limit.source.name()),
+        "limit_device": limit.map(|limit| &*limit.device),
+        "text": incident_parts(incident, harm).join("; "),
+    }
 }
 
 /// A time in which one device was in trouble, flat, with the number of its incident.
-fn event(event: &Event) -> Object {
-    Object::new()
-        .field("device", &event.names.device)
-        .field("label", &event.names.label)
-        .field("verdict", event.verdict)
-        .field("begin", event.begin.at.map(time_text))
-        .field("begin_known", event.begin_is_known)
-        .field(
-            "end",
-            event.end.at.filter(|_| !event.is_ongoing).map(time_text),
-        )
-        .field("ongoing", event.is_ongoing)
-        .field("begin_s", event.begin.run_s)
-        .field("end_s", event.end.run_s)
-        .field("verdict_s", event.verdict_s)
-        .field(
-            "course",
-            event
-                .course
-                .iter()
-                .map(course)
-                .collect::<Vec<_>>()
-                .join(", "),
-        )
-        .field("incident", event.incident)
+fn event(event: &Event) -> Json {
+    object! {
+        "device": event.names.device,
+        "label": event.names.label,
+        "verdict": event.verdict,
+        "begin": event.begin.at.map(time_text),
+        "begin_known": event.begin_is_known,
+        "end": event.end.at.filter(|_| !event.is_ongoing).map(time_text),
+        "ongoing": event.is_ongoing,
+        "begin_s": event.begin.run_s,
+        "end_s": event.end.run_s,
+        "verdict_s": event.verdict_s,
+        "course": event.course.iter().map(course).collect::<Vec<_>>().join(", "),
+        "incident": event.incident,
+    }
 }
 
 /// A verdict and its onset.
@@ -269,106 +210,8 @@ fn course(course: &Course) -> String {
     }
 }
 
-/// Default run time of the job in seconds.
-const RUNTIME_S: u32 = 60;
-/// The highest queue depth of a job.
-const MAX_IODEPTH: f64 = 4096.0;
-/// The factor by which the mean queue is multiplied: requests do not come evenly, and with just the mean, each late one
-/// would lower the rate.
-const IODEPTH_RATIO: f64 = 1.25;
-/// Requests per second below which a whole number of requests is too coarse.
-const MIN_RATE_IOPS: f64 = 20.0;
-/// Requests per second below which a load is not worth repeating.
-const MIN_LOAD_IOPS: f64 = 0.1;
-/// Relative distance from a multiple of a page within which a size is rounded to that multiple: many disks do nothing
-/// smaller.
-const PAGE_TOLERANCE: f64 = 0.1;
-const PAGE_BYTES: f64 = 4096.0;
-const SECTOR_BYTES: f64 = 512.0;
-/// The largest block in bytes: the kernel splits larger requests.
-const MAX_BLOCK_BYTES: f64 = 16.0 * 1024.0 * 1024.0;
-
-/// Appends a job file for fio that repeats the load of the device while it was busy: a job for reads and one for
-/// writes. fio refuses it until the environment variable FILE names a file. A device without load gets a comment but no
-/// job, which fio also refuses.
-pub fn fio_job(report: &DeviceReport, out: &mut Vec<u8>) {
-    let device = sanitize(&report.device);
-    let jobs: Vec<String> = [
-        job(&report.read, ["read", "randread"]),
-        job(&report.write, ["write", "randwrite"]),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    let text = if jobs.is_empty() {
-        format!("# {device} had no load to repeat.\n")
-    } else {
-        format!(
-            "# The load of {device} while it was busy. Choose a file on the disk to test; it will be overwritten:\n\
-             # FILE=/path/to/file fio THIS\n\
-             [global]\n\
-             filename=${{FILE}}\n\
-             size=1g\n\
-             ioengine=libaio\n\
-             direct=1\n\
-             time_based\n\
-             runtime={RUNTIME_S}\n{}",
-            jobs.concat()
-        )
-    };
-    out.extend_from_slice(text.as_bytes());
-}
-
-/// The job of a direction; `None` without load.
-fn job(of: &DirectionReport, [sequential, random]: [&str; 2]) -> Option<String> {
-    let busy = of
-        .busy
-        .filter(|busy| busy.iops >= MIN_LOAD_IOPS && busy.iops.is_finite())?;
-    let (pattern, note) = match of.pattern {
-        Pattern::Sequential => (sequential, ""),
-        Pattern::Random => (random, ""),
-        Pattern::Unknown => (random, "; access pattern unknown"),
-    };
-    let bytes = block_bytes(busy.size_kib);
-    let queue = busy.queue.map_or(String::new(), |mean| {
-        format!(", mean queue {}", queue(mean))
-    });
-    let mut text = format!(
-        "\n# seen for {}: {}/s of {} KiB{queue}{note}\n[{sequential}s]\nrw={pattern}\nbs={bytes}\niodepth={}\n",
-        duration(busy.seconds),
-        number(busy.iops),
-        number(busy.size_kib),
-        iodepth(&busy),
-    );
-    // fio accepts only whole numbers: bytes are more exact for a low rate.
-    let _ = if busy.iops < MIN_RATE_IOPS {
-        writeln!(text, "rate={:.0}", busy.iops * bytes)
-    } else {
-        writeln!(text, "rate_iops={:.0}", busy.iops)
-    };
-    Some(text)
-}
-
-/// The block size in bytes: a multiple of a sector, or of a page if it is near one.
-fn block_bytes(size_kib: f64) -> f64 {
-    let bytes = (size_kib * 1024.0).clamp(SECTOR_BYTES, MAX_BLOCK_BYTES);
-    let round_to = |unit: f64| (bytes / unit).round().max(1.0) * unit;
-    let is_near_page = (round_to(PAGE_BYTES) / bytes - 1.0).abs() <= PAGE_TOLERANCE;
-    round_to(if is_near_page {
-        PAGE_BYTES
-    } else {
-        SECTOR_BYTES
-    })
-}
-
-fn iodepth(busy: &BusyMean) -> f64 {
-    (busy.queue.unwrap_or(1.0) * IODEPTH_RATIO)
-        .ceil()
-        .clamp(1.0, MAX_IODEPTH)
-}
-
 #[cfg(test)]
-mod json_tests {
+mod tests {
     use super::*;
     use crate::report::analysis::tests::report_of;
 
@@ -417,85 +260,5 @@ mod json_tests {
         let (_, value) = parsed(&[], None);
         assert_eq!(value["devices"], serde_json::json!([]));
         assert!(value["queue_by_layer"].is_null() && value["host"]["blocked"]["mean"].is_null());
-    }
-}
-
-#[cfg(test)]
-mod fio_tests {
-    use super::*;
-
-    fn direction(iops: f64, size_kib: f64, queue: f64, pattern: Pattern) -> DirectionReport {
-        let busy = Some(BusyMean {
-            seconds: 20.0,
-            iops,
-            size_kib,
-            queue: Some(queue),
-        });
-        DirectionReport {
-            busy,
-            pattern,
-            ..DirectionReport::default()
-        }
-    }
-
-    fn job_of(read: DirectionReport, write: DirectionReport) -> String {
-        let report = DeviceReport {
-            device: "sda\n[x]".into(),
-            read,
-            write,
-            ..DeviceReport::default()
-        };
-        let mut out = Vec::new();
-        fio_job(&report, &mut out);
-        String::from_utf8(out).unwrap()
-    }
-
-    #[test]
-    fn each_direction_has_its_own_job() {
-        let text = job_of(
-            direction(800.2, 8.0, 0.09, Pattern::Random),
-            direction(300.0, 512.3, 3.2, Pattern::Sequential),
-        );
-        assert!(
-            text.contains("[global]\nfilename=${FILE}\n") && !text.contains("\n[x]"),
-            "{text}"
-        );
-        assert!(
-            text.contains("[reads]\nrw=randread\nbs=8192\niodepth=1\nrate_iops=800\n"),
-            "{text}"
-        );
-        assert!(
-            text.contains("[writes]\nrw=write\nbs=524288\niodepth=4\nrate_iops=300\n"),
-            "{text}"
-        );
-    }
-
-    #[test]
-    fn a_low_rate_is_given_in_bytes() {
-        let text = job_of(
-            direction(1.4, 4.0, 0.0, Pattern::Random),
-            DirectionReport::default(),
-        );
-        assert!(
-            text.contains("rate=5734\n") && !text.contains("[writes]"),
-            "{text}"
-        );
-    }
-
-    #[test]
-    fn block_sizes_are_whole_sectors() {
-        assert_eq!(
-            [0.1, 0.6, 5.3, 7.9, 129.0].map(block_bytes),
-            [512.0, 512.0, 5632.0, 8192.0, 131_072.0]
-        );
-    }
-
-    #[test]
-    fn a_device_without_load_has_a_comment_and_no_job() {
-        let text = job_of(
-            DirectionReport::default(),
-            direction(0.01, 4.0, 0.0, Pattern::Random),
-        );
-        assert_eq!(text, "# sda\\n[x] had no load to repeat.\n");
     }
 }

@@ -1,6 +1,8 @@
 //! The result of an analysis: as text for people, as JSON, and as a fio job file. Here are the sentences that its text and its
 //! page share, the order of incidents and devices, and times of day.
 
+mod compare;
+mod fio;
 mod json;
 mod text;
 
@@ -10,10 +12,13 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-pub use self::json::{fio_job, json};
+pub use self::compare::{Comparison, compare_json, compare_text};
+pub use self::fio::fio_job;
+pub use self::json::json;
+pub use self::text::text;
 pub(super) use self::text::verdict_sentence;
-pub use self::text::{Comparison, compare_json, compare_text, text};
 use crate::intervals::{Events, History, IncidentSummary, IncidentTotal, Moment, RunClock};
+use crate::judge::IoDirection::{Both, Reads, Writes};
 use crate::judge::{
     CapacityReport, DeviceReport, DirectionReport, HostReport, IoDirection, LOW_AVAILABLE_CPU_PCT,
     LOW_IO_PRESSURE_PCT, LayerLink, MAX_RATE_TOLERANCE, MIN_NOTICED_PCT, OtherCause, PlateauInRun,
@@ -63,19 +68,17 @@ struct Times<'a> {
 
 impl<'a> Times<'a> {
     fn new(clock: &'a RunClock, zone: &'a TimeZone) -> Self {
-        let both = clock
-            .range()
-            .map(|(first, last)| [first, last].map(|at| at.to_zoned(zone.clone())));
-        let only_date = both
-            .as_ref()
-            .map(|[first, last]| (first.date(), last.date()));
+        let (mut only_date, mut has_offsets) = (None, false);
+        if let Some((first, last)) = clock.range() {
+            let (first, last) = (first.to_zoned(zone.clone()), last.to_zoned(zone.clone()));
+            only_date = Some(first.date()).filter(|date| *date == last.date());
+            has_offsets = first.offset() != last.offset();
+        }
         Self {
             clock,
             zone,
-            only_date: only_date
-                .filter(|(first, last)| first == last)
-                .map(|(date, _)| date),
-            has_offsets: both.is_some_and(|[first, last]| first.offset() != last.offset()),
+            only_date,
+            has_offsets,
         }
     }
 
@@ -151,44 +154,27 @@ const SAME_MAX_TOLERANCE: f64 = 0.01;
 
 /// The capacity of both directions together, the capacity of each if it differs, and every plateau. Empty for a device
 /// without requests.
-pub(in crate::report) fn capacity_sentences(
-    whole: &AnalysisReport,
-    report: &DeviceReport,
-) -> Vec<String> {
+pub(super) fn capacity_sentences(whole: &AnalysisReport, report: &DeviceReport) -> Vec<String> {
+    let capacity = &report.capacity;
     let mut sentences = Vec::new();
     match (report.read.has_requests(), report.write.has_requests()) {
         (false, false) => {}
-        (true, false) => sentences.extend(capacity_sentence(
-            "Reads",
-            IoDirection::Reads,
-            &report.capacity,
-        )),
-        (false, true) => sentences.extend(capacity_sentence(
-            "Writes",
-            IoDirection::Writes,
-            &report.capacity,
-        )),
+        (true, false) => sentences.extend(capacity_sentence("Reads", Reads, capacity)),
+        (false, true) => sentences.extend(capacity_sentence("Writes", Writes, capacity)),
         (true, true) => {
-            sentences.extend(both_directions(&report.capacity, &report.all));
-            let by_direction = &report.capacity_by_direction;
-            let alone = [
-                (
-                    "Reads with hardly any writes",
-                    IoDirection::Reads,
-                    &by_direction.read,
-                ),
-                (
-                    "Writes with hardly any reads",
-                    IoDirection::Writes,
-                    &by_direction.write,
-                ),
-            ];
-            for (title, direction, capacity) in alone {
-                if let Some(one) = capacity
-                    && differs(one, &report.capacity)
-                {
-                    sentences.extend(capacity_sentence(title, direction, one));
-                }
+            sentences.extend(both_directions(capacity, &report.all));
+            let alone = &report.capacity_by_direction;
+            if let Some(read) = alone.read.as_ref().filter(|read| differs(read, capacity)) {
+                let title = "Reads with hardly any writes";
+                sentences.extend(capacity_sentence(title, Reads, read));
+            }
+            if let Some(write) = alone
+                .write
+                .as_ref()
+                .filter(|write| differs(write, capacity))
+            {
+                let title = "Writes with hardly any reads";
+                sentences.extend(capacity_sentence(title, Writes, write));
             }
         }
     }
@@ -202,11 +188,8 @@ pub(in crate::report) fn capacity_sentences(
 /// The capacity of both directions together, unless the cap is on one of them.
 fn both_directions(capacity: &CapacityReport, all: &DirectionReport) -> Option<String> {
     let title = "Reads and writes together";
-    match capacity
-        .capped
-        .filter(|direction| *direction != IoDirection::Both)
-    {
-        None => capacity_sentence(title, IoDirection::Both, capacity),
+    match capacity.capped {
+        None | Some(Both) => capacity_sentence(title, Both, capacity),
         Some(direction) => Some(format!(
             "{title}: highest rate seen {}; the {} among them are capped.",
             per_second(all.iops.max?, "requests"),
@@ -228,10 +211,10 @@ fn capacity_sentence(
     capacity: &CapacityReport,
 ) -> Option<String> {
     let max = per_second(capacity.max_iops?, direction.noun());
-    let mib = capacity
-        .max_mib_per_s
-        .map(|mib| format!(", {} MiB/s", number(mib)))
-        .unwrap_or_default();
+    let mib = match capacity.max_mib_per_s {
+        Some(mib) => format!(", {} MiB/s", number(mib)),
+        None => String::new(),
+    };
     if !capacity.is_max_known {
         let reason = if capacity.is_offered_rate {
             "Requests arrived at that rate; the device may do more.".to_owned()
@@ -265,7 +248,7 @@ fn plateau_sentence(one: &PlateauInRun, times: &Times<'_>) -> String {
 }
 
 /// The hints about a device, each as a sentence. Its explanation already shows that it is not saturated.
-pub(in crate::report) fn cause_sentences(report: &DeviceReport) -> Vec<String> {
+pub(super) fn cause_sentences(report: &DeviceReport) -> Vec<String> {
     report
         .other_causes
         .iter()
@@ -296,7 +279,7 @@ fn cause_sentence(device: &str, cause: &OtherCause) -> String {
 }
 
 /// The queues of a link and where the requests wait, as a sentence without a period.
-pub(in crate::report) fn link_text(link: &LayerLink) -> String {
+pub(super) fn link_text(link: &LayerLink) -> String {
     let below = link.below.join(", ");
     let location = match link.waiting {
         WaitLocation::Nowhere => "hardly any request waits".to_owned(),
@@ -341,6 +324,10 @@ fn push_incidents(report: &AnalysisReport, times: &Times<'_>, out: &mut Vec<u8>)
             "+ {milder} milder or shorter ones (--details lists all)"
         ));
     }
+    if report.events.dropped_incidents > 0 {
+        let dropped = report.events.dropped_incidents;
+        lines.push(format!("+ {dropped} incidents were too many to keep"));
+    }
     if report.events.dropped > 0 {
         let dropped = report.events.dropped;
         lines.push(format!(
@@ -365,7 +352,7 @@ fn incident_line(incident: &IncidentSummary, times: &Times<'_>) -> String {
 }
 
 /// The incidents, the worst first.
-pub(in crate::report) fn incidents_worst_first(report: &AnalysisReport) -> Vec<&IncidentSummary> {
+pub(super) fn incidents_worst_first(report: &AnalysisReport) -> Vec<&IncidentSummary> {
     let mut incidents: Vec<&IncidentSummary> = report.events.incidents.iter().collect();
     incidents.sort_by(|a, b| a.worst_first(b));
     incidents
@@ -373,33 +360,26 @@ pub(in crate::report) fn incidents_worst_first(report: &AnalysisReport) -> Vec<&
 
 /// The devices, the worst first: those of the worst incident, the victim before the others, then those of the next
 /// incident; then those without an incident, by verdict, and by latency if they are not ok.
-pub(in crate::report) fn devices_worst_first(report: &AnalysisReport) -> Vec<&DeviceReport> {
-    let in_trouble: Vec<&str> = incidents_worst_first(report)
-        .into_iter()
-        .flat_map(|incident| incident.devices.iter().map(|one| &*one.names.device))
-        .collect();
-    let key = |device: &DeviceReport| {
+pub(super) fn devices_worst_first(report: &AnalysisReport) -> Vec<&DeviceReport> {
+    let mut in_trouble = Vec::new();
+    for incident in incidents_worst_first(report) {
+        in_trouble.extend(incident.devices.iter().map(|one| &*one.names.device));
+    }
+    let mut keyed = Vec::new();
+    for device in &report.devices {
         let incident = in_trouble.iter().position(|name| *name == device.device);
         // Devices that are ok keep their order.
         let is_well = matches!(device.verdict, Some(Verdict::Idle | Verdict::Ok));
         let latency = device.all.await_ms.max.filter(|_| !is_well).unwrap_or(0.0);
-        (
-            incident.unwrap_or(usize::MAX),
-            Reverse(device.verdict),
-            latency,
-        )
-    };
-    let mut keyed: Vec<_> = report
-        .devices
-        .iter()
-        .map(|device| (key(device), device))
-        .collect();
-    keyed.sort_by(|(a, _), (b, _)| (a.0, a.1).cmp(&(b.0, b.1)).then(b.2.total_cmp(&a.2)));
-    keyed.into_iter().map(|(_, device)| device).collect()
+        let place = (incident.unwrap_or(usize::MAX), Reverse(device.verdict));
+        keyed.push((place, latency, device));
+    }
+    keyed.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+    keyed.into_iter().map(|(.., device)| device).collect()
 }
 
 /// The worst word of a device's incidents: `capped`; `worst stalled` if there are several.
-pub(in crate::report) fn worst_incident_text(total: IncidentTotal) -> String {
+pub(super) fn worst_incident_text(total: IncidentTotal) -> String {
     let several = if total.count > 1 { "worst " } else { "" };
     format!("{several}{}", total.worst.name())
 }
@@ -413,7 +393,7 @@ fn incidents_text(total: IncidentTotal) -> String {
 const MAX_DEPARTURES: usize = 5;
 
 /// `sda disappeared at 14:01:27 and was back at 14:02:03.`
-pub(in crate::report) fn departure_sentences(report: &AnalysisReport) -> Vec<String> {
+pub(super) fn departure_sentences(report: &AnalysisReport) -> Vec<String> {
     let times = Times::new(&report.history.clock, &report.time_zone);
     let departures = &report.events.departures;
     let listed = match report.has_details {
@@ -423,10 +403,10 @@ pub(in crate::report) fn departure_sentences(report: &AnalysisReport) -> Vec<Str
     let mut sentences = Vec::new();
     for departure in &departures[..listed] {
         let (device, at) = (sanitize(&departure.device), times.moment(departure.at));
-        let back = departure
-            .back_at
-            .map(|at| format!(" and was back at {}", times.moment(at)));
-        let back = back.unwrap_or_default();
+        let back = match departure.back_at {
+            Some(at) => format!(" and was back at {}", times.moment(at)),
+            None => String::new(),
+        };
         sentences.push(format!("{device} disappeared at {at}{back}."));
     }
     let more = departures.len() - listed;
@@ -440,7 +420,7 @@ pub(in crate::report) fn departure_sentences(report: &AnalysisReport) -> Vec<Str
 
 /// The sentences under "Not the disk"; `None` if a device may be the bottleneck or was for a time, if a disk disappeared,
 /// or if only some devices were analyzed and these did nothing.
-pub(in crate::report) fn not_the_disk_sentences(report: &AnalysisReport) -> Option<Vec<String>> {
+pub(super) fn not_the_disk_sentences(report: &AnalysisReport) -> Option<Vec<String>> {
     if !report.events.incidents.is_empty() || !report.events.departures.is_empty() {
         return None;
     }
@@ -466,9 +446,9 @@ pub(in crate::report) fn not_the_disk_sentences(report: &AnalysisReport) -> Opti
         .filter(|sentences: &Vec<_>| !sentences.is_empty())
 }
 
-/// The sentences under "Host", whatever the verdicts on the devices: long waits for I/O, or those that no device shows, a
+/// The sentences under "Host", whatever the verdicts on the devices: no CPU, long waits for I/O, or those that no device shows, a
 /// shortage of memory, and swapping.
-pub(in crate::report) fn host_sentences(report: &AnalysisReport) -> Vec<String> {
+pub(super) fn host_sentences(report: &AnalysisReport) -> Vec<String> {
     let host = &report.host;
     let io_wait = hidden_wait_sentence(host)
         .or_else(|| io_pressure_sentence(host).filter(|_| host.long_io_wait_pct().is_some()));
@@ -480,7 +460,13 @@ pub(in crate::report) fn host_sentences(report: &AnalysisReport) -> Vec<String> 
             all_tasks(&host.memory_pressure_full_pct)
         )
     });
-    let mut sentences: Vec<String> = io_wait.into_iter().chain(memory).collect();
+    let cpu = host.long_no_cpu_s().map(|seconds| {
+        format!(
+            "Hardly any CPU was available for {}: programs waited for it, whatever the disks did.",
+            duration(seconds)
+        )
+    });
+    let mut sentences: Vec<String> = [cpu, io_wait, memory].into_iter().flatten().collect();
     let nodes = report.topology.nodes().iter();
     let swaps: Vec<&str> = nodes
         .filter(|node| node.is_swap())
@@ -514,13 +500,10 @@ pub(in crate::report) fn host_sentences(report: &AnalysisReport) -> Vec<String> 
 
 fn cpu_sentence(host: &HostReport) -> Option<String> {
     let available_pct = host.cpu_available_pct.mean?;
-    let steal = host
-        .cpu_steal_pct
-        .mean
-        .filter(|steal| *steal >= MIN_NOTICED_PCT);
-    let steal = steal
-        .map(|steal| format!(", steal {}", percent(steal)))
-        .unwrap_or_default();
+    let steal = match host.cpu_steal_pct.mean {
+        Some(steal) if steal >= MIN_NOTICED_PCT => format!(", steal {}", percent(steal)),
+        _ => String::new(),
+    };
     let cpu = format!(
         "{} CPU available (user {}, system {}{steal})",
         percent(available_pct),
@@ -578,10 +561,10 @@ fn dirty_memory_sentence(host: &HostReport) -> Option<String> {
 
 /// The percentage of the time in which all tasks waited, as the end of a clause; empty if it is unknown.
 fn all_tasks(full_pct: &Range) -> String {
-    full_pct
-        .mean
-        .map(|full| format!(", all non-idle tasks {}", percent(full)))
-        .unwrap_or_default()
+    match full_pct.mean {
+        Some(full) => format!(", all non-idle tasks {}", percent(full)),
+        None => String::new(),
+    }
 }
 
 #[cfg(test)]

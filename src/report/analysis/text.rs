@@ -1,8 +1,5 @@
-//! The text for people, to be read from top to bottom; and the comparison of two captures, as text and as JSON.
+//! The text for people, to be read from top to bottom.
 
-use std::borrow::Cow;
-
-use super::json::Object;
 use super::{
     AnalysisReport, Times, capacity_sentences, cause_sentences, departure_sentences,
     devices_worst_first, host_sentences, incident_line, incidents_text, incidents_worst_first,
@@ -11,18 +8,18 @@ use super::{
 use crate::intervals::series::Extent;
 use crate::intervals::{DeviceHistory, IncidentTotal};
 use crate::judge::{
-    BlockMeans, ConcurrencyLevel, DeviceReport, Difference, DirectionReport, Distribution,
-    IoDirection, Layer, Outcome, Pattern, Quantity, Verdict, WaitLocation, compare,
+    ConcurrencyLevel, DeviceReport, DirectionReport, Distribution, Layer, Pattern, Verdict,
+    WaitLocation,
 };
 use crate::quantities::device::AWAIT_MS;
-use crate::report::evidence::{explanation_text, plateau_rate};
-use crate::report::json_csv::time_text;
-use crate::report::layout::sentence_numbers::{counted, duration, named, number, time};
+use crate::report::evidence::explanation_text;
+use crate::report::layout::sentence_numbers::{counted, duration, named};
 use crate::report::layout::sparkline::{Point, sparkline};
 use crate::report::layout::{
-    TextTable, UNLIMITED_WIDTH, number_format as cells, push_lines, sentence_width,
+    KEEP, TextTable, UNLIMITED_WIDTH, number_format as cells, push_lines, sentence_width,
 };
 use crate::sanitize::sanitize;
+use crate::terminal::to_ascii;
 
 const INDENT: usize = 4;
 
@@ -140,10 +137,10 @@ fn push_workload(report: &DeviceReport, out: &mut Text<'_>) {
     }
     out.heading(&heading, 2);
     workload(report, out);
-    let patterns: Vec<String> = [("reads", &report.read), ("writes", &report.write)]
-        .into_iter()
-        .filter_map(|(noun, of)| pattern(noun, of))
-        .collect();
+    let mut patterns = Vec::new();
+    for (noun, of) in [("reads", &report.read), ("writes", &report.write)] {
+        patterns.extend(pattern(noun, of));
+    }
     if !patterns.is_empty() {
         out.push(&format!("{}.", patterns.join("; ")), INDENT);
     }
@@ -151,15 +148,15 @@ fn push_workload(report: &DeviceReport, out: &mut Text<'_>) {
 
 /// Merges and pattern of a direction; `None` if neither is known.
 fn pattern(noun: &str, of: &DirectionReport) -> Option<String> {
-    let merged = of
-        .merged_pct
-        .map(|merged| format!("{} merged", cells::percent(merged)));
-    let pattern = match of.pattern {
-        Pattern::Sequential => Some("sequential".to_owned()),
-        Pattern::Random => Some("random".to_owned()),
-        Pattern::Unknown => None,
-    };
-    let known: Vec<String> = merged.into_iter().chain(pattern).collect();
+    let mut known = Vec::new();
+    if let Some(merged) = of.merged_pct {
+        known.push(format!("{} merged", cells::percent(merged)));
+    }
+    match of.pattern {
+        Pattern::Sequential => known.push("sequential".to_owned()),
+        Pattern::Random => known.push("random".to_owned()),
+        Pattern::Unknown => {}
+    }
     (of.has_requests() && !known.is_empty()).then(|| format!("{noun}: {}", known.join(", ")))
 }
 
@@ -285,13 +282,21 @@ impl Text<'_> {
         self.push(text, indent);
     }
 
-    /// Appends sentences below a title; nothing without any.
+    /// Appends an empty line and sentences below a title; nothing without any.
     fn section(&mut self, title: &str, indent: usize, sentences: &[String]) {
         if !sentences.is_empty() {
-            self.heading(title, indent);
-            sentences
-                .iter()
-                .for_each(|sentence| self.push(sentence, INDENT));
+            self.out.push(b'\n');
+            self.list(title, indent, sentences);
+        }
+    }
+
+    /// Appends sentences below a title; nothing without any.
+    pub(super) fn list(&mut self, title: &str, indent: usize, sentences: &[String]) {
+        if !sentences.is_empty() {
+            self.push(title, indent);
+            for sentence in sentences {
+                self.push(sentence, INDENT);
+            }
         }
     }
 }
@@ -299,9 +304,8 @@ impl Text<'_> {
 /// A sentence with a capital letter at its beginning.
 fn capitalize(text: &str) -> String {
     let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| {
-        first.to_uppercase().chain(letters).collect()
-    })
+    let first = letters.next().map(char::to_uppercase);
+    first.into_iter().flatten().chain(letters).collect()
 }
 
 /// The most characters of a sparkline.
@@ -326,10 +330,7 @@ struct Row<'a> {
 
 /// The verdict on a device over the whole run as a sentence, with its incidents beside it: `sda is ok: reads take 0.5 ms or
 /// less 95% of the time, at worst 60 ms. 1 incident: saturated, 30 s.`
-pub(in crate::report) fn verdict_sentence(
-    report: &AnalysisReport,
-    device: &DeviceReport,
-) -> String {
+pub(crate) fn verdict_sentence(report: &AnalysisReport, device: &DeviceReport) -> String {
     let explanation = explanation_text(device);
     let Some(total) = report.events.incident_total(&device.device) else {
         return format!("{explanation}.");
@@ -400,19 +401,7 @@ const COLUMNS: [&str; 11] = [
     "queue",
     "util",
 ];
-const RANKS: [Option<u8>; 11] = [
-    None,
-    None,
-    None,
-    Some(7),
-    Some(6),
-    Some(6),
-    Some(3),
-    Some(8),
-    Some(4),
-    Some(5),
-    Some(2),
-];
+const RANKS: [u8; 11] = [KEEP, KEEP, KEEP, 7, 6, 6, 3, 8, 4, 5, 2];
 
 fn push_table(report: &AnalysisReport, rows: &[Row<'_>], out: &mut Text<'_>) {
     let mut table = TextTable::new(
@@ -422,30 +411,19 @@ fn push_table(report: &AnalysisReport, rows: &[Row<'_>], out: &mut Text<'_>) {
     );
     let width = out.width;
     // The shape of the latency over time shows more than the columns that are dropped for it.
-    let for_columns = if width >= MIN_WIDTH_WITH_POINTS {
-        width - MIN_POINTS
-    } else {
-        width
-    };
-    table.drop_columns(&RANKS, for_columns.saturating_sub(table.gap));
+    let has_points = width >= MIN_WIDTH_WITH_POINTS;
+    let for_points = if has_points { MIN_POINTS } else { 0 };
+    table.drop_columns(&RANKS, (width - for_points).saturating_sub(table.gap));
     // Without a limit, the line is as long as sentences, or longer if the columns are.
-    let points = sentence_width(width).saturating_sub(table.width() + table.gap);
-    let points = if width == UNLIMITED_WIDTH {
-        points.max(MIN_POINTS)
-    } else {
-        points
+    let mut points = sentence_width(width).saturating_sub(table.width() + table.gap);
+    if width == UNLIMITED_WIDTH {
+        points = points.max(MIN_POINTS);
+    }
+    let (title, points) = match points {
+        0..MIN_POINTS => ("", 0),
+        MIN_POINTS..15 => ("history", points),
+        _ => ("await over time", points.min(MAX_POINTS)),
     };
-    let points = if points >= MIN_POINTS {
-        points.min(MAX_POINTS)
-    } else {
-        0
-    };
-    let fits = |title: &&str| title.len() <= points;
-    let title = ["await over time", "history"]
-        .into_iter()
-        .find(fits)
-        .unwrap_or_default();
-
     let mut latencies = Vec::with_capacity(rows.len());
     let mut range = (LATENCY_SCALE_MS.start, LATENCY_SCALE_MS.end);
     for row in rows {
@@ -463,19 +441,16 @@ fn push_table(report: &AnalysisReport, rows: &[Row<'_>], out: &mut Text<'_>) {
     let cells = latencies
         .iter()
         .map(|maxima| drawn(maxima, range, report, points));
-    table.add_column(title.to_owned(), cells);
+    table.add_column(title, cells);
     table.push(out.out);
 }
 
 /// The kernel's name of a device, which sentences use, with its alias, by which it is an event: `dm-1 vg0-root`.
-pub(super) fn full_name<'a>(report: &AnalysisReport, device: &'a DeviceReport) -> Cow<'a, str> {
-    match report
-        .topology
-        .node(&device.device)
-        .and_then(|node| node.alias.as_ref())
-    {
-        Some(alias) => format!("{} {alias}", device.device).into(),
-        None => device.device.as_str().into(),
+fn full_name(report: &AnalysisReport, device: &DeviceReport) -> String {
+    let node = report.topology.node(&device.device);
+    match node.and_then(|node| node.alias.as_ref()) {
+        Some(alias) => format!("{} {alias}", device.device),
+        None => device.device.clone(),
     }
 }
 
@@ -548,7 +523,11 @@ fn drawn(
             };
         }
     }
-    sparkline(&columns, range, report.is_unicode)
+    let line = sparkline(&columns, range);
+    match report.is_unicode {
+        true => line,
+        false => to_ascii(&line),
+    }
 }
 
 /// Appends the devices that are not in the table on one line.
@@ -574,314 +553,6 @@ fn push_others(report: &AnalysisReport, rows: &[Row<'_>], out: &mut Text<'_>) {
         }
     }
     out.push(&parts.join("; "), 0);
-}
-
-/// Two captures, or ranges of time of them: their names and analyses; and the names of devices that differ between them.
-pub struct Comparison<'a> {
-    pub before: &'a (String, AnalysisReport),
-    pub after: &'a (String, AnalysisReport),
-    /// The name of a device before and after.
-    pub pairs: &'a [(String, String)],
-}
-
-impl<'a> Comparison<'a> {
-    /// The devices that are in both captures.
-    fn in_both(&self) -> Vec<(&'a DeviceReport, &'a DeviceReport)> {
-        let mut found = Vec::new();
-        for old in &self.before.1.devices {
-            let pair = self.pairs.iter().find(|(before, _)| *before == old.device);
-            let name = match pair {
-                Some((_, after)) => after,
-                // A device that is paired is not compared with another one that has its name.
-                None if self.pairs.iter().any(|(_, after)| *after == old.device) => continue,
-                None => &old.device,
-            };
-            let mut devices = self.after.1.devices.iter();
-            found.extend(
-                devices
-                    .find(|new| new.device == *name)
-                    .map(|new| (old, new)),
-            );
-        }
-        found
-    }
-
-    /// The devices that are in both captures and were busy in one.
-    fn busy(&self) -> Vec<(&'a DeviceReport, &'a DeviceReport)> {
-        let mut pairs = self.in_both();
-        pairs.retain(|(one, other)| one.busy_intervals + other.busy_intervals > 0);
-        pairs
-    }
-
-    /// The names of the devices of each capture that the other lacks.
-    fn only_in_one(&self) -> [Vec<&'a str>; 2] {
-        let (old, new): (Vec<_>, Vec<_>) = self.in_both().into_iter().unzip();
-        [(self.before, old), (self.after, new)].map(|((_, capture), in_both)| {
-            let mut names = Vec::new();
-            for device in &capture.devices {
-                if !in_both.iter().any(|one| std::ptr::eq(*one, device)) {
-                    names.push(device.device.as_str());
-                }
-            }
-            names
-        })
-    }
-}
-
-/// Appends the comparison for people, in lines of at most `width` columns if that is 60 or more.
-pub fn compare_text(comparison: &Comparison<'_>, width: usize, out: &mut Vec<u8>) {
-    let Comparison { before, after, .. } = comparison;
-    let out = &mut Text { width, out };
-    for (title, (name, capture)) in [("Before", before), ("After", after)] {
-        let times = Times::new(&capture.history.clock, &capture.time_zone).run();
-        let seconds = cells::duration(capture.history.clock.end.run_s);
-        let span = format!("{title}: {name}, {seconds}; {times}");
-        out.push(&span, 0);
-    }
-    let pairs = comparison.busy();
-    for (old, new) in &pairs {
-        let incidents = [
-            before.1.events.incident_total(&old.device),
-            after.1.events.incident_total(&new.device),
-        ];
-        push_compared(old, new, incidents, out);
-    }
-    if pairs.is_empty() {
-        let text = "No device was active in both captures; --pair BEFORE=AFTER compares devices of different names.";
-        out.heading(text, 0);
-    }
-    let [only_before, only_after] = comparison.only_in_one();
-    for (title, file, names) in [
-        ("before", &before.0, only_before),
-        ("after", &after.0, only_after),
-    ] {
-        if !names.is_empty() {
-            let place = match before.0 == after.0 {
-                true => title.to_owned(),
-                false => format!("in {file}"),
-            };
-            out.heading(&format!("Only {place}: {}.", names.join(", ")), 0);
-        }
-    }
-}
-
-fn push_compared(
-    old: &DeviceReport,
-    new: &DeviceReport,
-    incidents: [Option<IncidentTotal>; 2],
-    out: &mut Text<'_>,
-) {
-    let verdict = |report: &DeviceReport| report.verdict.map_or("no verdict", Verdict::name);
-    let verdicts = match (verdict(old), verdict(new)) {
-        (one, other) if one == other => format!("{one} in both"),
-        (one, other) => format!("{one} -> {other}"),
-    };
-    let name = match old.device == new.device {
-        true => old.device.clone(),
-        false => format!("{} -> {}", old.device, new.device),
-    };
-    let mut heading = format!("{name}: {verdicts}");
-    if incidents != [None, None] {
-        let [before, after] = incidents.map(|total| total.map_or("none".into(), incidents_text));
-        heading += &format!("; incidents: {before} -> {after}");
-    }
-    out.heading(&heading, 0);
-    let differences = compare(old, new);
-    let of = |outcome| {
-        differences
-            .iter()
-            .filter(move |one: &&Difference| one.outcome == outcome)
-    };
-    let sections = [
-        ("Changed", Outcome::Changed),
-        (
-            "Seen in fewer than two blocks of 30 s in at least one capture: spread unknown, no conclusion",
-            Outcome::SpreadUnknown,
-        ),
-    ];
-    for (title, outcome) in sections {
-        if of(outcome).next().is_some() {
-            out.push(title, 2);
-            of(outcome).for_each(|one| out.push(&format!("{}.", sentence(one)), 4));
-        }
-    }
-    let same: Vec<String> = of(Outcome::NoDifference)
-        .map(|one| describe(one.quantity).2)
-        .collect();
-    if !same.is_empty() {
-        out.push("No difference beyond the spread between blocks", 2);
-        out.push(&format!("{}.", same.join("; ")), 4);
-    }
-    let has_like = differences
-        .iter()
-        .any(|one| matches!(one.quantity, Quantity::LatencyAt(_)));
-    if !has_like && !old.blocks.is_empty() && !new.blocks.is_empty() {
-        let text = "Latency at similar concurrency: the captures share no intervals of similar queue and size.";
-        out.push(text, 2);
-    }
-    if !old.plateaus.is_empty() || !new.plateaus.is_empty() {
-        out.push(&format!("Limits: {} -> {}.", caps(old), caps(new)), 2);
-    }
-    if old.verdict != new.verdict {
-        for (title, report) in [("Before", old), ("After", new)] {
-            let text = explanation_text(report);
-            out.push(&format!("{title}: {text}."), 2);
-        }
-    }
-}
-
-/// The rates that stayed constant at a limit.
-fn caps(report: &DeviceReport) -> String {
-    let rates = limits_of(report);
-    if rates.is_empty() {
-        "none seen".to_owned()
-    } else {
-        rates.join(", ")
-    }
-}
-
-/// The rates that stayed constant at a limit, each in words.
-fn limits_of(report: &DeviceReport) -> Vec<String> {
-    report
-        .plateaus
-        .iter()
-        .map(|one| plateau_rate(&one.plateau))
-        .collect()
-}
-
-/// A quantity with its median and range in both captures.
-fn sentence(difference: &Difference) -> String {
-    let Difference {
-        quantity,
-        before,
-        after,
-        ..
-    } = difference;
-    let (_, _, name, value) = describe(*quantity);
-    let range = |means: &BlockMeans| match means.blocks {
-        1 => "1 block".to_owned(),
-        blocks => {
-            format!(
-                "{}: {} to {}",
-                counted(blocks as u64, "block"),
-                value(means.low),
-                value(means.high)
-            )
-        }
-    };
-    let ranges = format!("{}; {}", range(before), range(after));
-    format!(
-        "{name}: {} -> {} ({ranges})",
-        value(before.median),
-        value(after.median)
-    )
-}
-
-/// A quantity: its name in JSON, its direction, its name for people, and the text of a value.
-type Described = (&'static str, Option<IoDirection>, String, fn(f64) -> String);
-
-fn describe(quantity: Quantity) -> Described {
-    let of = |key, direction: IoDirection, noun: &str, value: fn(f64) -> String| -> Described {
-        (
-            key,
-            Some(direction),
-            format!("{} {noun}", direction.name()),
-            value,
-        )
-    };
-    match quantity {
-        Quantity::Rate(direction) => (
-            "per_s",
-            Some(direction),
-            format!("{} per second", direction.noun()),
-            number,
-        ),
-        Quantity::Throughput(direction) => of("mib_per_s", direction, "throughput", |mib| {
-            format!("{} MiB/s", number(mib))
-        }),
-        Quantity::Size(direction) => of("size_kib", direction, "size", |kib| {
-            format!("{} KiB", number(kib))
-        }),
-        Quantity::ReadShare => (
-            "read_pct",
-            None,
-            "reads among requests".to_owned(),
-            cells::percent,
-        ),
-        Quantity::Queue => ("queue", None, "queue".to_owned(), cells::queue),
-        Quantity::Latency(direction) => of("await_ms", direction, "latency at any queue", time),
-        Quantity::LatencyAt(class) => {
-            let queue = class.queue().map_or("queue below 0.7".to_owned(), |queue| {
-                format!("queue {queue}")
-            });
-            let noun = format!("latency at {queue} and {} KiB", class.size_kib());
-            of("await_ms_at_like_queue", class.direction(), &noun, time)
-        }
-    }
-}
-
-fn quantity_json(difference: &Difference) -> Object {
-    let (name, direction, ..) = describe(difference.quantity);
-    let class = match difference.quantity {
-        Quantity::LatencyAt(class) => Some(class),
-        _ => None,
-    };
-    Object::new()
-        .field("quantity", name)
-        .field("direction", direction.map(IoDirection::name))
-        .field("queue_class", class.and_then(|class| class.queue()))
-        .field("size_class_kib", class.map(|class| class.size_kib()))
-        .field("outcome", difference.outcome)
-        .field("before", difference.before)
-        .field("after", difference.after)
-}
-
-/// Appends `{"before":…,"after":…,"devices":[…],"only_before":[…],"only_after":[…]}`, with one device per line. Times
-/// are in UTC, `null` without a wall clock.
-pub fn compare_json(comparison: &Comparison<'_>, out: &mut Vec<u8>) {
-    let capture = |(name, capture): &(String, AnalysisReport)| {
-        let (begin, end) = capture.history.clock.range().unzip();
-        let object = Object::new()
-            .field("begin", begin.map(time_text))
-            .field("end", end.map(time_text));
-        Some(
-            object
-                .field("file", sanitize(name))
-                .field("seconds", capture.history.clock.end.run_s),
-        )
-    };
-    let device = |(old, new): (&DeviceReport, &DeviceReport)| {
-        let before = comparison.before.1.events.incident_total(&old.device);
-        let after = comparison.after.1.events.incident_total(&new.device);
-        Object::new()
-            .field("device", &old.device)
-            .field("verdict_before", old.verdict)
-            .field("verdict_after", new.verdict)
-            .field("incidents_before", before.map_or(0, |total| total.count))
-            .field("incidents_after", after.map_or(0, |total| total.count))
-            .field(
-                "worst_incident_verdict_before",
-                before.map(|total| total.worst),
-            )
-            .field(
-                "worst_incident_verdict_after",
-                after.map(|total| total.worst),
-            )
-            .field("explanation_before", explanation_text(old))
-            .field("explanation_after", explanation_text(new))
-            .list("quantities", compare(old, new).iter().map(quantity_json))
-            .field("limits_before", limits_of(old))
-            .field("limits_after", limits_of(new))
-            .field("device_after", &new.device)
-    };
-    let [only_before, only_after] = comparison.only_in_one();
-    let document = Object::document()
-        .object("before", capture(comparison.before))
-        .object("after", capture(comparison.after))
-        .lines("devices", comparison.busy().into_iter().map(device))
-        .field("only_before", only_before)
-        .field("only_after", only_after);
-    out.extend_from_slice(document.text().as_bytes());
 }
 
 #[cfg(test)]

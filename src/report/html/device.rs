@@ -3,16 +3,16 @@
 //! picture: a box for each device with its queue and latency, and a mark where requests wait.
 
 use super::chart::{
-    Area, HEIGHT, LineChart, MAX_LOG_TICKS, MAX_TICK_INTERVALS, Panel, Path, TimeAxis, Unit, WIDTH,
-    push_areas, push_chart,
+    Area, HEIGHT, LineChart, MAX_LOG_TICKS, MAX_TICK_INTERVALS, Panel, Path, Unit, push_areas,
+    push_chart,
 };
-use super::tables::{PlacedIncident, push_band, push_cgroup_table, shades, tags};
+use super::tables::{PlacedIncident, label_of, push_band, push_cgroup_table, shades, tags};
+use super::time_axis::{TimeAxis, WIDTH};
 use super::{Group, Page, escape, list, name};
 use crate::intervals::series::{Extent, Fold, LatencyCounts, TimeSpan};
 use crate::intervals::{DeviceHistory, UsageHistory};
 use crate::judge::{
-    CapacityReport, DeviceReport, DirectionReport, Layer, LayerLink, QueueByLayer, RateUnit,
-    WaitLocation,
+    CapacityReport, DeviceReport, Layer, LayerLink, QueueByLayer, RateUnit, WaitLocation,
 };
 use crate::quantities::Quantity;
 use crate::quantities::device::*;
@@ -121,23 +121,22 @@ pub(super) struct Section<'a> {
 impl<'a> Section<'a> {
     /// The alias of the device, or the kernel's name.
     pub(super) fn label(&self) -> &str {
-        let names = self.history.as_ref().and_then(DeviceHistory::names);
-        names.map_or(&self.report.device, |names| &names.label)
+        label_of(self.report, &self.page.analysis.history)
     }
 
     pub(super) fn push(&self, time: &TimeAxis, out: &mut String) {
         let analysis = &self.page.analysis;
-        let kernel_name = Some(&self.report.device).filter(|device| *device != self.label());
         let names = self.history.as_ref().and_then(DeviceHistory::names);
-        let mountpoints = names.map(|names| &names.mountpoints);
-        let facts = kernel_name
-            .into_iter()
-            .chain(mountpoints.filter(|text| !text.is_empty()));
-        let facts = facts.map(|text| name(text)).collect::<Vec<_>>().join(", ");
-        let facts = if facts.is_empty() {
-            facts
-        } else {
-            format!(" <small>{facts}</small>")
+        let mut facts = Vec::new();
+        if self.label() != self.report.device {
+            facts.push(name(&self.report.device));
+        }
+        if let Some(names) = names.filter(|names| !names.mountpoints.is_empty()) {
+            facts.push(name(&names.mountpoints));
+        }
+        let facts = match &*facts.join(", ") {
+            "" => String::new(),
+            facts => format!(" <small>{facts}</small>"),
         };
         *out += &format!(
             "<section class=\"device\" id=\"d{0}\" data-g=\"{0}\"><h2>{1} {2}{facts}</h2><p class=\"why\">{3}</p>",
@@ -173,14 +172,11 @@ impl<'a> Section<'a> {
         if let Some(queues) = &analysis.queue_by_layer {
             push_stack(queues, &self.report.device, out);
         }
-        self.usage
-            .iter()
-            .for_each(|usage| push_cgroup_table(usage, out));
-        let sentences = [
-            capacity_sentences(analysis, self.report),
-            cause_sentences(self.report),
-        ]
-        .concat();
+        if let Some(usage) = &self.usage {
+            push_cgroup_table(usage, out);
+        }
+        let mut sentences = capacity_sentences(analysis, self.report);
+        sentences.extend(cause_sentences(self.report));
         out.push_str(&list(&sentences));
         *out += &format!(
             "<p class=\"script\"><button type=\"button\" class=\"csv\" data-g=\"{}\">Save the data of {} as CSV</button></p></div></section>",
@@ -214,16 +210,15 @@ impl<'a> Section<'a> {
 
     /// The limits that caused incidents of the device, in requests or MiB per second.
     fn limits(&self, unit: RateUnit) -> Vec<(f64, String)> {
-        let limits = self
-            .incidents
-            .iter()
-            .filter_map(|placed| placed.summary.incident.limit());
         let mut found: Vec<(f64, String)> = Vec::new();
-        for limit in limits.filter(|limit| limit.unit == unit) {
-            let value = if unit == RateUnit::Kib {
-                limit.value / 1024.0
-            } else {
-                limit.value
+        for placed in &self.incidents {
+            let limit = placed.summary.incident.limit();
+            let Some(limit) = limit.filter(|limit| limit.unit == unit) else {
+                continue;
+            };
+            let value = match unit {
+                RateUnit::Requests => limit.value,
+                RateUnit::Kib => limit.value / 1024.0,
             };
             let label = format!("limit {}", number(value));
             if !found.iter().any(|(_, known)| *known == label) {
@@ -235,25 +230,23 @@ impl<'a> Section<'a> {
 
     /// The highest unloaded latency known and the saturation threshold of the direction with more requests.
     fn latency_references(&self, saturation_threshold: f64) -> Vec<(f64, String)> {
-        let directions = [("read", &self.report.read), ("write", &self.report.write)];
-        let known = directions.into_iter().filter(|(_, of)| of.has_requests());
-        let known = known.filter_map(|(word, of)| Some((word, of, of.baseline_await_ms?)));
-        let rate = |of: &DirectionReport| of.iops.mean.unwrap_or(0.0);
-        let main = known.max_by(|a, b| rate(a.1).total_cmp(&rate(b.1)));
-        let Some((word, _, baseline_ms)) = main else {
-            return Vec::new();
-        };
-        let saturated_ms = baseline_ms * saturation_threshold;
-        vec![
-            (
-                baseline_ms,
-                format!("{word} unloaded at most {}", time_text(baseline_ms)),
-            ),
-            (
-                saturated_ms,
-                format!("saturated from {}", time_text(saturated_ms)),
-            ),
-        ]
+        let (mut references, mut highest) = (Vec::new(), 0.0);
+        for (word, of) in [("read", &self.report.read), ("write", &self.report.write)] {
+            let rate = of.iops.mean.unwrap_or(0.0);
+            let Some(baseline_ms) = of.baseline_await_ms.filter(|_| of.has_requests()) else {
+                continue;
+            };
+            if rate >= highest {
+                highest = rate;
+                let saturated_ms = baseline_ms * saturation_threshold;
+                let (baseline, saturated) = (time_text(baseline_ms), time_text(saturated_ms));
+                references = vec![
+                    (baseline_ms, format!("{word} unloaded at most {baseline}")),
+                    (saturated_ms, format!("saturated from {saturated}")),
+                ];
+            }
+        }
+        references
     }
 
     pub(super) fn data(&self) -> Group<'_> {
@@ -401,42 +394,48 @@ pub(super) fn push_concurrency_charts(
     report: &DeviceReport,
     out: &mut String,
 ) {
-    let (capacity, levels) = (&report.capacity, &report.levels);
-    if let Some(points) = points_of(history, &IOPS) {
-        let known_max = capacity.max_iops.filter(|_| capacity.is_max_known);
-        let (_, max) = range(points.iter().map(|(_, value, _)| *value));
-        let scale = Scale::linear(max.max(known_max.unwrap_or(0.0)));
-        let chart = (
-            "Throughput against concurrency",
-            "How much more could it do? ",
-            Unit::Count("r+w/s"),
-        );
+    let capacity = &report.capacity;
+    let throughput = (
+        "Throughput against concurrency",
+        "How much more could it do? ",
+        Unit::Count("r+w/s"),
+    );
+    let latency = (
+        "Latency against concurrency",
+        "Does latency grow with the load? ",
+        Unit::Milliseconds,
+    );
+    for (chart, quantity) in [(throughput, &IOPS), (latency, &AWAIT_MS)] {
+        let Some(points) = points_of(history, quantity) else {
+            continue;
+        };
+        let is_throughput = chart == throughput;
+        let known_max = capacity
+            .max_iops
+            .filter(|_| is_throughput && capacity.is_max_known);
+        let (min, max) = range(points.iter().map(|(_, value, _)| *value));
+        let scale = match is_throughput {
+            true => Scale::linear(max.max(known_max.unwrap_or(0.0))),
+            false => Scale::log(min, max),
+        };
         let mut panel = Panel::new(chart, scale);
-        let rings = levels
-            .iter()
-            .map(|level| (level.queue, level.iops))
-            .collect();
+        let mut rings = Vec::new();
+        for level in &report.levels {
+            let value = if is_throughput {
+                level.iops
+            } else {
+                level.await_ms
+            };
+            rings.push((level.queue, value));
+        }
         let concurrency = draw_points(&points, rings, &mut panel);
-        draw_knee(&concurrency, capacity, &mut panel);
+        if is_throughput {
+            draw_knee(&concurrency, capacity, &mut panel);
+        }
         if let Some(max) = known_max {
             let word = if capacity.is_proven { "cap" } else { "maximum" };
             panel.draw_reference(max, &format!("{word} {}/s", number(max)));
         }
-        push_over_concurrency(&panel, &concurrency, out);
-    }
-    if let Some(points) = points_of(history, &AWAIT_MS) {
-        let (min, max) = range(points.iter().map(|(_, value, _)| *value));
-        let chart = (
-            "Latency against concurrency",
-            "Does latency grow with the load? ",
-            Unit::Milliseconds,
-        );
-        let mut panel = Panel::new(chart, Scale::log(min, max));
-        let rings = levels
-            .iter()
-            .map(|level| (level.queue, level.await_ms))
-            .collect();
-        let concurrency = draw_points(&points, rings, &mut panel);
         push_over_concurrency(&panel, &concurrency, out);
     }
 }
@@ -461,11 +460,9 @@ fn draw_points(points: &Points, rings: Vec<(f64, f64)>, panel: &mut Panel<'_>) -
     }
     if rings.len() >= 2 {
         let mut path = Path::default();
-        let place = |(queue, value)| (x_of(&concurrency, queue), panel.scale.y(value));
-        rings
-            .into_iter()
-            .map(place)
-            .for_each(|(x, y)| path.dot(x, y));
+        for (queue, value) in rings {
+            path.dot(x_of(&concurrency, queue), panel.scale.y(value));
+        }
         panel.draw("level", path.text());
         panel.draw("level hole", path.text());
     }
@@ -474,10 +471,7 @@ fn draw_points(points: &Points, rings: Vec<(f64, f64)>, panel: &mut Panel<'_>) -
 
 /// Draws lines at the ends of the knee, and a label beside that of the first level at the maximum.
 fn draw_knee(concurrency: &Scale, capacity: &CapacityReport, panel: &mut Panel<'_>) {
-    for knee in [capacity.knee_low, capacity.knee_high]
-        .into_iter()
-        .flatten()
-    {
+    for knee in capacity.knee_low.into_iter().chain(capacity.knee_high) {
         panel.draw("ref", &format!("M{} 0v{HEIGHT}", x_of(concurrency, knee)));
     }
     let Some(high) = capacity.knee_high else {
@@ -495,18 +489,13 @@ fn draw_knee(concurrency: &Scale, capacity: &CapacityReport, panel: &mut Panel<'
 
 fn push_over_concurrency(panel: &Panel<'_>, concurrency: &Scale, out: &mut String) {
     let ticks = concurrency.ticks(MAX_TICK_INTERVALS, MAX_LOG_TICKS);
-    let grid: String = ticks
-        .iter()
-        .map(|tick| format!("M{} 0v{HEIGHT}", x_of(concurrency, *tick)))
-        .collect();
-    let label = |tick: &f64| {
-        let left = concurrency.position(*tick) * 100.0;
-        format!(
-            "<i style=\"left:{left:.1}%\">{}</i>",
-            escape(&Unit::Count("").label(*tick))
-        )
-    };
-    let labels: String = ticks.iter().map(label).collect();
+    let (mut grid, mut labels) = (String::new(), String::new());
+    for tick in ticks {
+        grid += &format!("M{} 0v{HEIGHT}", x_of(concurrency, tick));
+        let left = concurrency.position(tick) * 100.0;
+        let label = escape(&Unit::Count("").label(tick));
+        labels += &format!("<i style=\"left:{left:.1}%\">{label}</i>");
+    }
     let below = format!(
         "<div class=\"xs\">{labels}</div><div class=\"axis\">concurrency: mean reads and writes in the queue or being served</div>"
     );

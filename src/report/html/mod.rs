@@ -9,12 +9,14 @@
 mod chart;
 mod device;
 mod tables;
+mod time_axis;
 
 use std::fmt::Write;
 
-use self::chart::{HEIGHT, TimeAxis};
+use self::chart::HEIGHT;
 use self::device::Section;
 use self::tables::{PlacedIncident, place_incidents, push_headline};
+use self::time_axis::TimeAxis;
 use crate::capture::RecordingHeader;
 use crate::intervals::UsageHistory;
 use crate::intervals::series::{Extent, TimeSpan};
@@ -26,10 +28,13 @@ use crate::report::analysis::{
 use crate::report::layout::sentence_numbers::{counted, duration};
 use crate::report::manual::verdict_meanings;
 use crate::report::scale::without_zeros;
-use crate::sanitize::{json_string, sanitize};
+use crate::sanitize::{json_string, sanitize, shell_word};
 
 const STYLE: &str = include_str!("assets/style.css");
 const SCRIPT: &str = include_str!("assets/script.js");
+const HEAD: &str = include_str!("assets/head.html");
+/// Each kind of panel with its explanation and the question that it answers, and the verdicts.
+const GUIDE: &str = include_str!("assets/guide.html");
 
 pub struct Page<'a> {
     pub analysis: &'a AnalysisReport,
@@ -43,89 +48,79 @@ pub struct Page<'a> {
 
 impl<'a> Page<'a> {
     pub fn html(&self) -> String {
-        let charted = self.charted();
         let history = &self.analysis.history;
         let span = history.span().unwrap_or(TimeSpan {
             start_s: 0.0,
             end_s: 1.0,
         });
-        let time_zone = history
-            .clock
-            .has_wall_clock()
-            .then(|| self.analysis.time_zone.clone());
+        let has_wall_clock = history.clock.has_wall_clock();
+        let time_zone = has_wall_clock.then(|| self.analysis.time_zone.clone());
         let points = history.series.points().iter().map(|point| point.span);
         let time = &TimeAxis::new(span, points.collect(), time_zone);
         let incidents = place_incidents(self.analysis, history);
-        let section =
-            |(index, report): (usize, &&'a DeviceReport)| self.section(index, report, &incidents);
-        let sections: Vec<Section<'_>> = charted.iter().enumerate().map(section).collect();
-        let mut out = String::with_capacity(1 << 20);
-        self.push_head(time, &mut out);
-        self.push_summary(&incidents, time, &mut out);
+        let mut sections = Vec::new();
+        for report in self.charted() {
+            sections.push(self.section(sections.len(), report, &incidents));
+        }
         let anchor = |device: &str| {
             sections
                 .iter()
                 .position(|section| section.report.device == device)
         };
+        let mut shown = devices_worst_first(self.analysis);
+        shown.retain(|report| report.intervals > 0 && report.verdict != Some(Verdict::Idle));
+        let mut out = String::with_capacity(1 << 20);
+        self.push_head(time, &mut out);
+        self.push_summary(&incidents, time, &mut out);
         // The device that suffers from the worst incident comes first, those without trouble last.
-        let is_open =
-            |section: &&Section<'_>| !section.incidents.is_empty() || self.analysis.is_selection;
-        let first = sections
-            .first()
-            .filter(|section| !section.incidents.is_empty());
-        first
-            .into_iter()
-            .for_each(|section| section.push(time, &mut out));
+        let (first, rest) = match &*sections {
+            [first, rest @ ..] if !first.incidents.is_empty() => (Some(first), rest),
+            all => (None, all),
+        };
+        if let Some(first) = first {
+            first.push(time, &mut out);
+        }
         tables::push_table(&incidents, &anchor, time, &mut out);
-        let shown: Vec<&DeviceReport> = devices_worst_first(self.analysis)
-            .into_iter()
-            .filter(|report| report.intervals > 0 && report.verdict != Some(Verdict::Idle))
-            .collect();
         tables::push_overview(self, &shown, &anchor, time, &mut out);
-        let rest = &sections[usize::from(first.is_some())..];
-        rest.iter()
-            .filter(is_open)
-            .for_each(|section| section.push(time, &mut out));
-        let folded: Vec<&Section<'_>> = rest.iter().filter(|section| !is_open(section)).collect();
+        let mut folded = Vec::new();
+        for section in rest {
+            if self.analysis.is_selection || !section.incidents.is_empty() {
+                section.push(time, &mut out);
+            } else {
+                folded.push(section);
+            }
+        }
         if !folded.is_empty() {
             let count = counted(folded.len() as u64, "device");
             out += &format!(
                 "<details class=\"folded\"><summary>{count} without an incident</summary>"
             );
-            folded
-                .iter()
-                .for_each(|section| section.push(time, &mut out));
+            for section in folded {
+                section.push(time, &mut out);
+            }
             out.push_str("</details>");
         }
         self.push_host(sections.len(), time, &mut out);
-        let others: Vec<&DeviceReport> = shown
-            .into_iter()
-            .filter(|report| anchor(&report.device).is_none())
-            .collect();
-        tables::push_ok_devices(&others, history, &mut out);
-        push_guide(&mut out);
+        shown.retain(|report| anchor(&report.device).is_none());
+        tables::push_ok_devices(&shown, history, &mut out);
+        out += &guide();
         self.push_foot(&mut out);
-        let groups: Vec<_> = sections
-            .iter()
-            .map(Section::data)
-            .chain([tables::host_data(history)])
-            .collect();
-        push_data(time, history.clock.has_wall_clock(), &groups, &mut out);
+        let mut groups: Vec<Group<'_>> = sections.iter().map(Section::data).collect();
+        groups.push(tables::host_data(history));
+        push_data(time, has_wall_clock, &groups, &mut out);
         out += &format!("<script>{SCRIPT}</script></body></html>\n");
         out
     }
 
     /// The devices with a section, the worst first: those that were not ok, and those that were named.
     fn charted(&self) -> Vec<&'a DeviceReport> {
-        let is_charted = |report: &&DeviceReport| {
+        let mut devices = devices_worst_first(self.analysis);
+        devices.retain(|report| {
             let is_well = matches!(report.verdict, Some(Verdict::Ok | Verdict::Idle));
             let incidents = self.analysis.events.incident_total(&report.device);
             report.intervals > 0 && (!is_well || incidents.is_some() || self.analysis.is_selection)
-        };
-        devices_worst_first(self.analysis)
-            .into_iter()
-            .filter(is_charted)
-            .collect()
+        });
+        devices
     }
 
     fn section<'b>(
@@ -151,12 +146,12 @@ impl<'a> Page<'a> {
 
     /// The use by cgroups of a device or, without any, of the whole devices below it.
     fn usage(&self, device: &str) -> Option<UsageHistory> {
-        let below = self.analysis.topology.devices_below(device);
-        let mut used = [device.to_owned()]
-            .into_iter()
-            .chain(below)
-            .filter_map(|name| self.analysis.history.usage(&name));
-        used.find(|usage| !usage.cgroups.is_empty())
+        let mut devices = vec![device.to_owned()];
+        devices.extend(self.analysis.topology.devices_below(device));
+        devices
+            .iter()
+            .filter_map(|name| self.analysis.history.usage(name))
+            .find(|usage| !usage.cgroups.is_empty())
     }
 
     fn push_head(&self, axis: &TimeAxis, out: &mut String) {
@@ -164,25 +159,18 @@ impl<'a> Page<'a> {
             Some(host) => format!("blkstat report: {host}"),
             None => "blkstat report".to_owned(),
         };
-        *out += &format!(
-            "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
-             script-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'\">\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
-             <meta name=\"color-scheme\" content=\"light dark\"><meta name=\"referrer\" content=\"no-referrer\">\
-             <meta name=\"generator\" content=\"blkstat {}\"><link rel=\"icon\" href=\"data:,\">\
-             <title>{}</title><style>{STYLE}</style></head><body>\
-             <svg class=\"defs\" aria-hidden=\"true\"><path id=\"hours\" class=\"grid\" d=\"",
-            env!("CARGO_PKG_VERSION"),
-            escape(&title)
-        );
+        let TimeSpan { start_s, end_s } = axis.span();
+        let mut hours = String::new();
         for (position, _) in axis.ticks() {
-            *out += &format!(
-                "M{} 0v{HEIGHT}",
-                axis.x(axis.span().start_s + position * (axis.span().end_s - axis.span().start_s))
-            );
+            let x = axis.x(start_s + position * (end_s - start_s));
+            hours += &format!("M{x} 0v{HEIGHT}");
         }
-        out.push_str("\"/></svg>");
+        out.push_str("<!DOCTYPE html>\n");
+        *out += &unbroken(HEAD)
+            .replace("{version}", env!("CARGO_PKG_VERSION"))
+            .replace("{hours}", &hours)
+            .replace("{style}", STYLE)
+            .replace("{title}", &escape(&title));
     }
 
     fn push_summary(&self, incidents: &[PlacedIncident<'_>], time: &TimeAxis, out: &mut String) {
@@ -191,46 +179,35 @@ impl<'a> Page<'a> {
             Some((main, others)) => push_headline(main, others, time, out),
             None => *out += &format!("<h1>{}</h1>", self.headline_without_events()),
         }
-        out.push_str("<p class=\"source\">");
-        let mut facts: Vec<String> = self
-            .host
-            .host
-            .iter()
-            .map(|host| format!("<b>{}</b>", name(host)))
-            .collect();
-        facts.extend(
-            self.host
-                .kernel
-                .iter()
-                .map(|kernel| format!("Linux {}", name(kernel))),
-        );
-        facts.extend(
-            self.host
-                .cpus
-                .filter(|cpus| *cpus > 0)
-                .map(|cpus| counted(cpus as u64, "CPU")),
-        );
-        let span = time.span();
-        let (start, end) = (
-            time.date_and_clock(span.start_s),
-            time.date_and_clock(span.end_s),
-        );
+        let RecordingHeader {
+            host, kernel, cpus, ..
+        } = &self.host;
+        let mut facts = Vec::new();
+        if let Some(host) = host {
+            facts.push(format!("<b>{}</b>", name(host)));
+        }
+        if let Some(kernel) = kernel {
+            facts.push(format!("Linux {}", name(kernel)));
+        }
+        if let Some(cpus) = cpus.filter(|cpus| *cpus > 0) {
+            facts.push(counted(cpus as u64, "CPU"));
+        }
+        let TimeSpan { start_s, end_s } = time.span();
         let zone = time
             .zone()
             .map(|zone| format!(" {}", escape(&zone)))
             .unwrap_or_default();
         facts.push(format!(
-            "{start} to {end}{zone} ({})",
-            duration(span.end_s - span.start_s)
+            "{} to {}{zone} ({})",
+            time.date_and_clock(start_s),
+            time.date_and_clock(end_s),
+            duration(end_s - start_s)
         ));
         facts.push(counted(self.analysis.history.intervals, "interval"));
-        facts.extend(
-            self.capture
-                .iter()
-                .map(|capture| format!("from {}", name(capture))),
-        );
-        out.push_str(&facts.join(", "));
-        out.push_str("</p>");
+        if let Some(capture) = &self.capture {
+            facts.push(format!("from {}", name(capture)));
+        }
+        *out += &format!("<p class=\"source\">{}</p>", facts.join(", "));
         let sentences = not_the_disk_sentences(self.analysis).unwrap_or_default();
         if !sentences.is_empty() {
             *out += &format!("<p>Not the disk: {}</p>", escape(&sentences.join(" ")));
@@ -243,22 +220,19 @@ impl<'a> Page<'a> {
 
     /// The first sentence if there are no events.
     fn headline_without_events(&self) -> String {
-        let is_unknown = |report: &&DeviceReport| report.intervals > 0 && report.verdict.is_none();
-        let unknown = self.analysis.devices.iter().filter(is_unknown).count();
-        let is_in_trouble = |report: &&DeviceReport| report.verdict >= Some(Verdict::Slow);
-        let in_trouble = self.analysis.devices.iter().filter(is_in_trouble).count();
+        let (mut in_trouble, mut unknown) = (0, 0);
+        for report in &self.analysis.devices {
+            in_trouble += u64::from(report.verdict >= Some(Verdict::Slow));
+            unknown += u64::from(report.intervals > 0 && report.verdict.is_none());
+        }
         if !self.analysis.events.departures.is_empty() {
             "A disk disappeared.".to_owned()
         } else if in_trouble > 0 {
-            format!(
-                "No trouble lasted, but {} had some at times.",
-                counted(in_trouble as u64, "device")
-            )
+            let devices = counted(in_trouble, "device");
+            format!("No trouble lasted, but {devices} had some at times.")
         } else if unknown > 0 {
-            format!(
-                "No trouble found, but no verdict on {}.",
-                counted(unknown as u64, "device")
-            )
+            let devices = counted(unknown, "device");
+            format!("No trouble found, but no verdict on {devices}.")
         } else {
             "No device was in trouble.".to_owned()
         }
@@ -266,39 +240,29 @@ impl<'a> Page<'a> {
 
     /// Disks that disappeared, and defects of the data that affect how the page should be read.
     fn remarks(&self) -> Vec<String> {
-        let (shift_s, missed) = (
-            self.analysis.history.clock.setback_s(),
-            self.analysis.history.missed_samples,
-        );
-        let dropped = self.analysis.events.dropped;
-        let late = || {
-            format!(
-                "The clock went back: the latest times are shown {} too late.",
-                duration(shift_s)
-            )
-        };
-        let longer = || {
-            format!(
-                "{} missed: longer intervals stand for them.",
-                counted(missed, "sample")
-            )
-        };
-        let milder = || {
-            format!(
-                "{} left out: milder or shorter than those shown.",
-                counted(dropped, "event")
-            )
-        };
-        let defects = [
-            (shift_s > 0.0).then(late),
-            (missed > 0).then(longer),
-            (dropped > 0).then(milder),
-        ]
-        .into_iter();
-        departure_sentences(self.analysis)
-            .into_iter()
-            .chain(defects.flatten())
-            .collect()
+        let (history, events) = (&self.analysis.history, &self.analysis.events);
+        let mut remarks = departure_sentences(self.analysis);
+        let shift_s = history.clock.setback_s();
+        if shift_s > 0.0 {
+            let late = duration(shift_s);
+            remarks.push(format!(
+                "The clock went back: the latest times are shown {late} too late."
+            ));
+        }
+        if history.missed_samples > 0 {
+            let samples = counted(history.missed_samples, "sample");
+            remarks.push(format!(
+                "{samples} missed: longer intervals stand for them."
+            ));
+        }
+        if events.dropped > 0 {
+            remarks.push(format!(
+                "{} with {} left out: milder or shorter than those shown.",
+                counted(events.dropped_incidents, "incident"),
+                counted(events.dropped, "event")
+            ));
+        }
+        remarks
     }
 
     /// Appends the section of the host; nothing if the capture has no data about it.
@@ -328,10 +292,7 @@ impl<'a> Page<'a> {
             duration(longest)
         );
         if let Some(capture) = &self.capture {
-            let command = format!(
-                "blkstat --csv --from {}",
-                crate::sanitize::shell_word(capture)
-            );
+            let command = format!("blkstat --csv --from {}", shell_word(capture));
             *out += &format!("Exact values: <code>{}</code>. ", escape(&command));
         }
         *out += &format!(
@@ -359,70 +320,74 @@ struct Group<'a> {
 /// Appends the element with the data.
 fn push_data(axis: &TimeAxis, is_wall_clock: bool, groups: &[Group<'_>], out: &mut String) {
     let TimeSpan { start_s, end_s } = axis.span();
-    let offsets = axis
-        .utc_offsets()
-        .into_iter()
-        .map(|(at_s, offset)| format!("[{at_s:.0},{offset}]"));
-    let times = |time: fn(&TimeSpan) -> f64| {
-        let from_start = |point| without_zeros(&format!("{:.3}", time(point) - start_s));
-        joined(axis.points.iter().map(from_start))
-    };
+    let (mut offsets, mut starts, mut ends) = (Vec::new(), Vec::new(), Vec::new());
+    for (at_s, offset) in axis.utc_offsets() {
+        offsets.push(format!("[{at_s:.0},{offset}]"));
+    }
+    for point in &axis.points {
+        starts.push(without_zeros(&format!("{:.3}", point.start_s - start_s)));
+        ends.push(without_zeros(&format!("{:.3}", point.end_s - start_s)));
+    }
+    let groups: Vec<String> = groups.iter().map(group_json).collect();
     let json = format!(
         "{{\"start\":{start_s:.3},\"end\":{end_s:.3},\"wall\":{is_wall_clock},\"offsets\":[{}],\"starts\":[{}],\
          \"ends\":[{}],\"groups\":[{}]}}",
-        joined(offsets),
-        times(|point| point.start_s),
-        times(|point| point.end_s),
-        joined(
-            groups
-                .iter()
-                .map(|group| format!("\n{}", group_json(group)))
-        )
+        offsets.join(","),
+        starts.join(","),
+        ends.join(","),
+        groups.join(",")
     );
     // A name may contain the end of the element.
     let json = json.replace('<', "\\u003c");
     *out += &format!("<script type=\"application/json\" id=\"data\">{json}</script>");
 }
 
-/// Joins texts by commas.
-fn joined(texts: impl Iterator<Item = String>) -> String {
-    texts.collect::<Vec<String>>().join(",")
-}
-
 fn group_json(group: &Group<'_>) -> String {
-    let verdict = |verdict: &Option<Verdict>| verdict.map_or("", Verdict::name);
     // Runs of equal verdicts: `ok*120,capped*30`.
-    let runs = group.verdicts.chunk_by(|a, b| verdict(a) == verdict(b));
-    let runs = joined(runs.map(|run| format!("{}*{}", run.first().map_or("", verdict), run.len())));
-    let series = group.series.iter();
-    let series =
-        series.map(|(key, values)| format!("{}:{{{}}}", json_string(key), extents_json(values)));
-    format!(
-        "{{\"name\":{},\"verdicts\":\"{runs}\",\"series\":{{{}}}}}",
-        json_string(group.name),
-        joined(series)
-    )
-}
-
-fn extents_json(extents: &[Extent]) -> String {
-    let of = |value: fn(&Extent) -> Option<f64>, digits| numbers(extents.iter().map(value), digits);
-    if extents.iter().all(|extent| extent.min() == extent.max()) {
-        return format!("\"mean\":[{}]", of(Extent::mean, SINGLE_DIGITS));
+    let mut runs = Vec::new();
+    for run in group.verdicts.chunk_by(|a, b| a == b) {
+        runs.push(format!(
+            "{}*{}",
+            run[0].map_or("", Verdict::name),
+            run.len()
+        ));
+    }
+    let mut series = Vec::new();
+    for (key, extents) in &group.series {
+        let has_range = extents.iter().any(|one| one.min() != one.max());
+        let digits = if has_range {
+            MEAN_DIGITS
+        } else {
+            SINGLE_DIGITS
+        };
+        let mut lists = vec![list_json("mean", extents, Extent::mean, digits)];
+        if has_range {
+            lists.push(list_json("min", extents, Extent::min, EXTREME_DIGITS));
+            lists.push(list_json("max", extents, Extent::max, EXTREME_DIGITS));
+        }
+        series.push(format!("{}:{{{}}}", json_string(key), lists.join(",")));
     }
     format!(
-        "\"mean\":[{}],\"min\":[{}],\"max\":[{}]",
-        of(Extent::mean, MEAN_DIGITS),
-        of(Extent::min, EXTREME_DIGITS),
-        of(Extent::max, EXTREME_DIGITS)
+        "\n{{\"name\":{},\"verdicts\":\"{}\",\"series\":{{{}}}}}",
+        json_string(group.name),
+        runs.join(","),
+        series.join(",")
     )
 }
 
-fn numbers(values: impl Iterator<Item = Option<f64>>, digits: usize) -> String {
-    joined(
-        values.map(|value| {
-            value.map_or_else(|| "null".to_owned(), |value| significant(value, digits))
-        }),
-    )
+/// A list of values with its name.
+fn list_json(
+    name: &str,
+    extents: &[Extent],
+    value: fn(&Extent) -> Option<f64>,
+    digits: usize,
+) -> String {
+    let mut values = Vec::new();
+    for extent in extents {
+        let text = value(extent).map(|value| significant(value, digits));
+        values.push(text.unwrap_or_else(|| "null".to_owned()));
+    }
+    format!("\"{name}\":[{}]", values.join(","))
 }
 
 /// A number with this many significant digits, in its shortest form.
@@ -439,45 +404,25 @@ fn significant(value: f64, digits: usize) -> String {
     }
 }
 
-/// Each kind of panel with its explanation and the question that it answers.
-const PANELS: [&str; 15] = [
-    "<dt>Incidents<dd>What happened, and what belongs together? Devices that are stacked on each other and in trouble at the same time are one incident. The first device is the one that suffers: the topmost whose requests take longer.",
-    "<dt>Verdict band<dd>When was the device in trouble? The worst verdict of each moment; hatched where there are no data.",
-    "<dt>Latency<dd>How long do requests take? The mean of each interval on a logarithmic scale; the gray lines are the highest latency that the unloaded device may have, and the latency from which it counts as saturated. Above the upper line with a long queue, requests wait for each other.",
-    "<dt>Operations, bandwidth<dd>How much does the workload demand? A rate that is flat while the queue grows is a limit.",
-    "<dt>Queue<dd>How many requests wait or are being served? The line is the mean over an interval; the dots are requests in flight at its end. Dots far above the line mean short bursts.",
-    "<dt>Utilization<dd>How often is there any request at all? 100% does not mean that a device which works in parallel is at its limit. The kernel's count is often wrong: values that cannot be true are dotted and marked with ?, and the thin line is the upper bound that the request times leave.",
-    "<dt>Saturation<dd>How much slower than unloaded are requests? Latency as a multiple of the highest that the unloaded device may have for requests of that size.",
-    "<dt>I/O size, merged requests<dd>Did the load change? Large or merged requests are sequential, small ones random; latencies of requests of different sizes are not comparable.",
-    "<dt>Throughput against concurrency<dd>How much more could it do? A dot for each moment, rings for the mean at a level. Past the knee more concurrency adds latency instead of throughput.",
-    "<dt>Latency against concurrency<dd>Does latency grow because of the load? If it is high at the left too, the device itself is slow.",
-    "<dt>Heat map of interval means<dd>Does it have one speed or several? Requests by the mean latency of their interval: slow single requests are hidden in means.",
-    "<dt>Where requests wait<dd>At which layer? A limit above a disk holds requests at the upper device while the lower one is idle.",
-    "<dt>Who<dd>Who causes it? Bytes by cgroup. Buffered writes may belong to no cgroup.",
-    "<dt>CPU, pressure, blocked tasks<dd>Is it the disk at all? Without available CPU the disk is rarely the bottleneck; pressure is the part of the time in which tasks waited for I/O (asynchronous I/O does not count).",
-    "<dt>All charts<dd>A band is the range from minimum to maximum of a point, the line its mean. Gaps are time without data. Shaded times are incidents of the device. On the axes of rates, a short burst is cut and marked at the top.",
-];
+/// A plain file of the page, whose lines are one in the page.
+fn unbroken(file: &str) -> String {
+    file.lines().collect()
+}
 
-/// Appends the explanations, folded.
-fn push_guide(out: &mut String) {
-    out.push_str("<details id=\"guide\"><summary>How to read this</summary><dl>");
-    out.push_str(&PANELS.concat());
-    out.push_str("</dl><h3>Verdicts</h3><dl>");
+/// Returns the explanations, folded.
+fn guide() -> String {
+    let mut verdicts = String::new();
     for (name, meaning) in verdict_meanings() {
-        let (class, name) = if name == "-" {
-            ("unknown", "no verdict")
-        } else {
-            (name.as_str(), name.as_str())
+        let (class, name) = match &*name {
+            "-" => ("unknown", "no verdict"),
+            name => (name, name),
         };
-        *out += &format!(
+        verdicts += &format!(
             "<dt><span class=\"tag {class}\">{name}</span><dd>{}",
             escape(&meaning)
         );
     }
-    out.push_str(
-        "</dl><p class=\"script\">Move the pointer over a chart for the values of all charts at that time; drag to zoom all of them, double-click for everything. \
-         Keys on a chart: ← → move, + − zoom, Home and End, Esc shows everything.</p></details>",
-    );
+    unbroken(GUIDE).replace("{verdicts}", &verdicts)
 }
 
 /// Returns a text that is safe between tags and in quoted attributes: characters with a meaning in HTML are escaped,

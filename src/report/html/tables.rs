@@ -4,12 +4,13 @@
 
 use std::collections::HashSet;
 
-use super::chart::{Area, HEIGHT, LineChart, TimeAxis, Unit, push_areas, push_chart, time_labels};
+use super::chart::{Area, HEIGHT, LineChart, Unit, push_areas, push_chart, time_labels};
+use super::time_axis::TimeAxis;
 use super::{Group, Page, escape, link, name, verdict_class as class, verdict_word as word};
 use crate::attribution::cgroup_name;
 use crate::intervals::series::{Extent, TimeSpan};
 use crate::intervals::{History, IncidentSummary, UsageHistory};
-use crate::judge::{DeviceReport, Distribution, Verdict};
+use crate::judge::{DeviceReport, Verdict};
 use crate::quantities::device::*;
 use crate::quantities::host::{self, *};
 use crate::quantities::{HostQuantity, Quantity};
@@ -45,19 +46,17 @@ pub(super) fn place_incidents<'a>(
     analysis: &'a AnalysisReport,
     history: &History,
 ) -> Vec<PlacedIncident<'a>> {
-    let placed = |summary: &'a IncidentSummary| {
+    let mut placed = Vec::new();
+    for summary in incidents_worst_first(analysis) {
         let begin_s = history.clock.axis_s(summary.incident.begin.run_s);
         let end_s = history.clock.axis_end_s(summary.end.run_s).max(begin_s);
-        PlacedIncident {
+        placed.push(PlacedIncident {
             summary,
             begin_s,
             end_s,
-        }
-    };
-    incidents_worst_first(analysis)
-        .into_iter()
-        .map(placed)
-        .collect()
+        });
+    }
+    placed
 }
 
 /// The most other incidents that are named.
@@ -77,15 +76,11 @@ pub(super) fn push_headline(
     if !parts.is_empty() {
         *out += &format!("<p class=\"main\">{}.</p>", escape(&parts.join("; ")));
     }
-    let layers: Vec<String> = main.summary.devices[1..]
-        .iter()
-        .map(|one| name(&one.names.label))
-        .collect();
+    let layers = main.summary.devices[1..].iter();
+    let layers: Vec<String> = layers.map(|one| name(&one.names.label)).collect();
     if !layers.is_empty() {
-        *out += &format!(
-            "<p class=\"main\">Same incident: {}.</p>",
-            layers.join(", ")
-        );
+        let layers = layers.join(", ");
+        *out += &format!("<p class=\"main\">Same incident: {layers}.</p>");
     }
     if others.is_empty() {
         return;
@@ -158,11 +153,10 @@ pub(super) fn push_table(
             begin_s,
             end_s,
         } = placed;
-        let devices = summary
-            .devices
-            .iter()
-            .map(|one| link(&one.names.label, anchor(&one.names.device)));
-        let devices: Vec<String> = devices.collect();
+        let mut devices = Vec::new();
+        for one in &summary.devices {
+            devices.push(link(&one.names.label, anchor(&one.names.device)));
+        }
         let others = match devices.len() {
             1 => String::new(),
             _ => format!(" <small>also {}</small>", devices[1..].join(", ")),
@@ -192,22 +186,21 @@ pub(super) fn push_table(
 
 /// Returns the shades of a device's incidents, which its charts refer to by `id`.
 pub(super) fn shades(incidents: &[&PlacedIncident<'_>], id: &str, time: &TimeAxis) -> String {
-    let shade = |placed: &&PlacedIncident<'_>| {
+    let mut shades = String::new();
+    for placed in incidents {
         let (x, end) = (time.x(placed.begin_s), time.x(placed.end_s));
         let width = (end - x).max(1);
         let verdict = placed.summary.verdict.name();
         let has_begin =
             placed.summary.incident.begin_is_known && placed.begin_s >= time.span().start_s;
-        let begin = if has_begin {
-            format!("M{x} 0v{HEIGHT}")
-        } else {
-            String::new()
+        let begin = match has_begin {
+            true => format!("M{x} 0v{HEIGHT}"),
+            false => String::new(),
         };
-        format!(
+        shades += &format!(
             "<rect class=\"shade {verdict}\" x=\"{x}\" y=\"0\" width=\"{width}\" height=\"{HEIGHT}\"/><path class=\"edge {verdict}\" d=\"{begin}M{end} 0v{HEIGHT}\"/>"
-        )
-    };
-    let shades: String = incidents.iter().map(shade).collect();
+        );
+    }
     format!("<svg class=\"defs\" aria-hidden=\"true\"><g id=\"{id}\">{shades}</g></svg>")
 }
 
@@ -227,7 +220,7 @@ pub(super) fn push_overview(
         let Some(device) = page.analysis.history.device(&report.device) else {
             continue;
         };
-        let label = device.names().map_or(&report.device, |names| &names.label);
+        let label = label_of(report, &page.analysis.history);
         let link = link(label, anchor(&report.device));
         let tags = tags(page.analysis, report);
         *out += &format!("<div class=\"name\">{link}</div><div class=\"verdict\">{tags}</div>");
@@ -246,25 +239,20 @@ pub(super) fn push_ok_devices(reports: &[&DeviceReport], history: &History, out:
         counted(reports.len() as u64, "device"),
         if reports.len() == 1 { "was" } else { "were" }
     );
-    let rate = |of: &Distribution| of.mean.map(number);
-    let latency = |value: Option<f64>| value.map(time_text);
     for report in reports {
-        let label = history
-            .device(&report.device)
-            .and_then(|device| device.names())
-            .map_or(report.device.as_str(), |names| &names.label);
         *out += &format!(
             "<tr><td class=\"device\">{}<td>{}",
-            name(label),
+            name(label_of(report, history)),
             word(report.verdict)
         );
+        let DeviceReport { read, write, .. } = report;
         let numbers = [
-            rate(&report.read.iops),
-            rate(&report.write.iops),
-            latency(report.read.await_ms.p50),
-            latency(report.read.await_ms.p99),
-            latency(report.write.await_ms.p50),
-            latency(report.write.await_ms.p99),
+            read.iops.mean.map(number),
+            write.iops.mean.map(number),
+            read.await_ms.p50.map(time_text),
+            read.await_ms.p99.map(time_text),
+            write.await_ms.p50.map(time_text),
+            write.await_ms.p99.map(time_text),
             report.all.queue.mean.map(queue),
             report.util_pct.mean.map(percent),
         ];
@@ -274,6 +262,13 @@ pub(super) fn push_ok_devices(reports: &[&DeviceReport], history: &History, out:
         out.push_str("</tr>");
     }
     out.push_str("</tbody></table></div></details>");
+}
+
+/// The alias of a device, or the kernel's name.
+pub(super) fn label_of<'a>(report: &'a DeviceReport, history: &'a History) -> &'a str {
+    let device = history.device(&report.device);
+    let names = device.and_then(|device| device.names());
+    names.map_or(&report.device, |names| &names.label)
 }
 
 /// The verdict on a device over the whole time, with its incidents beside it.

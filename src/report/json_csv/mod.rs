@@ -1,10 +1,10 @@
 //! JSON Lines and CSV: one line per device and interval, including devices that appeared or disappeared. Field names
 //! are stable; new ones may be added at the end.
 
-pub(in crate::report) mod value;
+pub(super) mod value;
 
-pub(in crate::report) use self::value::time_text;
-use self::value::{Field, push_field, push_name, push_number};
+pub(super) use self::value::time_text;
+use self::value::{Field, push_line};
 use crate::attribution::Limit;
 use crate::intervals::{
     Cause, DeviceActivity, DeviceInterval, DeviceState, Incident, IntervalHeader, IntervalRows,
@@ -285,11 +285,8 @@ const COLUMNS: &[Column] = &[
 ];
 
 /// Returns the fields with their meanings, for the manual.
-pub(in crate::report) fn fields() -> Vec<(&'static str, &'static str)> {
-    COLUMNS
-        .iter()
-        .map(|column| (column.name, column.meaning))
-        .collect()
+pub(super) fn fields() -> impl Iterator<Item = (&'static str, &'static str)> {
+    COLUMNS.iter().map(|column| (column.name, column.meaning))
 }
 
 /// JSON Lines, an object for each device of an interval on a line of its own; or CSV (RFC 4180, but lines end with only
@@ -310,85 +307,38 @@ impl Lines {
 
     /// Writes devices that appeared or disappeared, other devices, and the total.
     pub fn push_interval(&self, rows: &IntervalRows, out: &mut Vec<u8>) {
-        let frame = Frame::new(self.is_json, &rows.header);
-        rows.events
-            .iter()
-            .for_each(|event| frame.push(&event.to_interval(), out));
-        rows.devices
-            .iter()
-            .chain(&rows.total)
-            .for_each(|device| frame.push(device, out));
-    }
-}
-
-/// The parts of a line that are the same for all devices of an interval.
-struct Frame<'a> {
-    is_json: bool,
-    header: &'a IntervalHeader,
-    /// A line without the values of the device: in JSON with the names of the fields.
-    line: Vec<u8>,
-    /// The values of the device, and their places in the line.
-    values: Vec<(usize, Value)>,
-}
-
-impl<'a> Frame<'a> {
-    fn new(is_json: bool, header: &'a IntervalHeader) -> Self {
-        let (mut line, mut values) = (Vec::with_capacity(2048), Vec::with_capacity(COLUMNS.len()));
-        for (at, column) in COLUMNS.iter().enumerate() {
-            push_name(column.name, at, is_json, &mut line);
-            match column.value {
-                OfInterval(value) => push_field(&value(header), is_json, &mut line),
-                OfHost(quantity) => {
-                    push_field(&Number((quantity.value)(&header.host)), is_json, &mut line)
-                }
-                value => values.push((line.len(), value)),
-            }
+        for event in &rows.events {
+            self.push_device(&rows.header, &event.to_interval(), out);
         }
-        line.extend_from_slice(if is_json { b"}\n" } else { b"\n" });
-        Self {
-            is_json,
-            header,
-            line,
-            values,
+        for device in rows.devices.iter().chain(&rows.total) {
+            self.push_device(&rows.header, device, out);
         }
     }
 
-    fn push(&self, device: &DeviceInterval, out: &mut Vec<u8>) {
-        let subject = Subject {
-            header: self.header,
-            device,
-        };
+    fn push_device(&self, header: &IntervalHeader, device: &DeviceInterval, out: &mut Vec<u8>) {
+        let subject = Subject { header, device };
         let activity = device.activity();
         let limit = device.reached_limits().next();
         let incident = device.incident().map(|ongoing| &*ongoing.incident);
-        let mut begin = 0;
-        for (end, value) in &self.values {
-            out.extend_from_slice(&self.line[begin..*end]);
-            begin = *end;
-            let field = match value {
-                OfInterval(_) | OfHost(_) => continue,
-                OfDevice(quantity) => match activity
-                    .and_then(|activity| quantity.value(&activity.judged))
-                {
-                    Some(count) if quantity.unit == Unit::Count => Some(Whole(Some(count as u64))),
-                    Some(number) => {
-                        push_number(number, out);
-                        continue;
-                    }
-                    None => None,
-                },
+        let fields = COLUMNS.iter().map(|column| {
+            let value = match column.value {
+                OfInterval(value) => Some(value(header)),
+                OfHost(quantity) => Some(Number((quantity.value)(&header.host))),
+                OfDevice(quantity) => {
+                    let number = activity.and_then(|activity| quantity.value(&activity.judged));
+                    Some(match quantity.unit {
+                        Unit::Count => Whole(number.map(|count| count as u64)),
+                        _ => Number(number),
+                    })
+                }
                 OfActivity(value) => activity.map(value),
                 OfLimit(value) => limit.as_ref().map(value),
                 OfIncident(value) => incident.map(value),
                 Other(value) => Some(value(&subject)),
             };
-            match field {
-                Some(field) => push_field(&field, self.is_json, out),
-                None if self.is_json => out.extend_from_slice(b"null"),
-                None => {}
-            }
-        }
-        out.extend_from_slice(&self.line[begin..]);
+            (column.name, value.unwrap_or(Text(None)))
+        });
+        push_line(fields, self.is_json, out);
     }
 }
 

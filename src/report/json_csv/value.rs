@@ -8,12 +8,12 @@ use std::io::Write;
 use jiff::Timestamp;
 use memchr::{memchr, memchr2};
 
-use crate::report::layout::fixed_decimal::{push_millionths, push_whole};
+use crate::fixed_decimal::{push_millionths, push_whole};
 use crate::sanitize::{push_json_string, push_quoted, sanitize};
 use Field::{Flag, Json, Name, Number, Sentences, Text, Time, Whole, Word, Words};
 
 /// The value of a field; `None` is null in JSON and an empty cell in CSV.
-pub(in crate::report) enum Field<'a> {
+pub(crate) enum Field<'a> {
     Text(Option<&'a str>),
     /// A text that was made for the field.
     Name(Option<String>),
@@ -32,7 +32,7 @@ pub(in crate::report) enum Field<'a> {
 }
 
 /// Appends a value as JSON or as a cell of CSV.
-pub(in crate::report) fn push_field(field: &Field<'_>, is_json: bool, out: &mut Vec<u8>) {
+fn push_field(field: &Field<'_>, is_json: bool, out: &mut Vec<u8>) {
     match field {
         Text(Some(text)) => push_text(text, is_json, out),
         Name(Some(text)) => push_text(text, is_json, out),
@@ -61,7 +61,7 @@ fn push_text(text: &str, is_json: bool, out: &mut Vec<u8>) {
 }
 
 /// Appends what precedes the value of the field at this place: in JSON with its name.
-pub(in crate::report) fn push_name(name: &str, at: usize, is_json: bool, out: &mut Vec<u8>) {
+fn push_name(name: &str, at: usize, is_json: bool, out: &mut Vec<u8>) {
     let separator: &[u8] = match (is_json, at) {
         (true, 0) => b"{\"",
         (true, _) => b",\"",
@@ -76,7 +76,7 @@ pub(in crate::report) fn push_name(name: &str, at: usize, is_json: bool, out: &m
 }
 
 /// Appends a line: an object of JSON, or cells of CSV.
-pub(in crate::report) fn push_line<'a>(
+pub(crate) fn push_line<'a>(
     fields: impl Iterator<Item = (impl AsRef<str>, Field<'a>)>,
     is_json: bool,
     out: &mut Vec<u8>,
@@ -119,12 +119,12 @@ fn push_cell<'a>(texts: impl IntoIterator<Item = &'a str>, out: &mut Vec<u8>) {
 }
 
 /// Returns a time in UTC to the microsecond, in the format of RFC 3339.
-pub(in crate::report) fn time_text(time: Timestamp) -> String {
+pub(crate) fn time_text(time: Timestamp) -> String {
     format!("{time:.6}")
 }
 
 /// Appends a number with at most six decimals, which is finer than the resolution of the counters.
-pub(in crate::report) fn push_number(value: f64, out: &mut Vec<u8>) {
+fn push_number(value: f64, out: &mut Vec<u8>) {
     if !value.is_finite() {
         out.extend_from_slice(b"null");
     } else if (0.0..MAX_EXACT).contains(&value) {

@@ -1,7 +1,5 @@
 //! Text layout shared by all formats: numbers, column fitting, plain tables and wrapping.
 
-mod ascii;
-pub(crate) mod fixed_decimal;
 pub(crate) mod number_format;
 pub(crate) mod sentence_numbers;
 pub(crate) mod sparkline;
@@ -11,8 +9,7 @@ mod wrap;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-pub(crate) use ascii::{shows_utf8, to_ascii};
-pub(crate) use table::{TextTable, fit_columns};
+pub(crate) use table::{KEEP, TextTable, fit_columns};
 pub(crate) use wrap::{ellipsize, push_lines, text_width, wrap, wrap_list};
 
 /// A time of day: `16:04:47`.

@@ -1,6 +1,6 @@
 //! Numbers for people: three significant digits and a unit, with marks before and after them.
 
-use super::fixed_decimal::{ShortText, fixed, scaled};
+use crate::fixed_decimal::{ShortText, fixed, scaled};
 
 /// The unit of a number that is written as a multiple of a power of ten.
 const POWER_OF_TEN: &str = "e";

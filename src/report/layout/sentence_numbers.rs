@@ -22,9 +22,9 @@ pub(crate) fn per_second(rate: f64, plural: &str) -> String {
     format!("{} {plural}/s", number(rate))
 }
 
-/// A count and its noun: `1 interval`, `2 intervals`, `3 flushes`.
+/// A count and its noun: `1 interval`, `2 intervals`, `3 flushes`, `4 processes`.
 pub(crate) fn counted(count: u64, singular: &str) -> String {
-    let ending = match singular.ends_with("sh") {
+    let ending = match singular.ends_with("sh") || singular.ends_with('s') {
         _ if count == 1 => "",
         true => "es",
         false => "s",

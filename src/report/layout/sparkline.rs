@@ -2,8 +2,7 @@
 
 /// The characters from low to high.
 pub(crate) const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// The characters if only ASCII can be shown.
-pub(super) const ASCII: [char; 8] = ['_', '.', ',', '-', '=', '+', '*', '#'];
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Point {
     /// A value above zero; infinite if it is higher than any other.
@@ -15,9 +14,8 @@ pub(crate) enum Point {
 
 /// Draws points on a logarithmic scale from `low` to `high`. [`Point::Nothing`] is a blank, a gap is `~`, an infinite
 /// value is `!`.
-pub(crate) fn sparkline(points: &[Point], (low, high): (f64, f64), is_unicode: bool) -> String {
-    let characters = if is_unicode { BLOCKS } else { ASCII };
-    let top = characters.len() - 1;
+pub(crate) fn sparkline(points: &[Point], (low, high): (f64, f64)) -> String {
+    let top = BLOCKS.len() - 1;
     let span = (high / low).ln();
     let draw = |point: &Point| match *point {
         Point::Gap => '~',
@@ -25,7 +23,7 @@ pub(crate) fn sparkline(points: &[Point], (low, high): (f64, f64), is_unicode: b
         Point::Value(value) if value.is_infinite() => '!',
         Point::Value(value) => {
             let level = (value / low).max(1.0).ln() / span * top as f64;
-            characters[(level.round() as usize).min(top)]
+            BLOCKS[(level.round() as usize).min(top)]
         }
     };
     points.iter().map(draw).collect()
@@ -46,11 +44,7 @@ mod tests {
             Gap,
             Value(f64::INFINITY),
         ];
-        assert_eq!(sparkline(&points, (1.0, 100.0), true), "▁▅█ ~!");
-        assert_eq!(sparkline(&points, (1.0, 100.0), false), "_=# ~!");
-        assert_eq!(
-            sparkline(&[Value(90.0), Value(100.0)], (1.0, 100.0), true),
-            "██"
-        );
+        assert_eq!(sparkline(&points, (1.0, 100.0)), "▁▅█ ~!");
+        assert_eq!(sparkline(&[Value(90.0), Value(100.0)], (1.0, 100.0)), "██");
     }
 }

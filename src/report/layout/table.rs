@@ -36,20 +36,17 @@ impl TextTable {
     }
 
     /// Adds a column at the right, aligned left.
-    pub(crate) fn add_column(&mut self, title: String, cells: impl Iterator<Item = String>) {
+    pub(crate) fn add_column(&mut self, title: &str, cells: impl IntoIterator<Item = String>) {
         self.aligns.push('l');
-        self.rows
-            .iter_mut()
-            .zip([title].into_iter().chain(cells))
-            .for_each(|(row, cell)| row.push(cell));
+        self.rows[0].push(title.to_owned());
+        for (row, cell) in self.rows[1..].iter_mut().zip(cells) {
+            row.push(cell);
+        }
     }
 
     fn width_of(&self, column: usize) -> usize {
-        let lines = self
-            .rows
-            .iter()
-            .filter_map(|row| row.get(column))
-            .flat_map(|cell| cell.lines());
+        let cells = self.rows.iter().filter_map(|row| row.get(column));
+        let lines = cells.flat_map(|cell| cell.lines());
         lines.map(UnicodeWidthStr::width).max().unwrap_or(0)
     }
 
@@ -63,34 +60,30 @@ impl TextTable {
     pub(crate) fn shorten(&mut self, column: usize, min: usize, width: usize) {
         let excess = self.width().saturating_sub(width);
         let width = self.width_of(column).saturating_sub(excess).max(min);
-        self.rows
-            .iter_mut()
-            .for_each(|row| row[column] = ellipsize(&row[column], width));
+        for row in &mut self.rows {
+            row[column] = ellipsize(&row[column], width);
+        }
     }
 
-    /// Drops columns as [`fit_columns`] does until lines fit into `width`, except those without a rank. Returns the titles
-    /// of the dropped ones.
-    pub(crate) fn drop_columns(&mut self, ranks: &[Option<u8>], width: usize) -> Vec<String> {
-        let ranked = ranks
-            .iter()
-            .enumerate()
-            .filter_map(|(column, rank)| Some((column, (*rank)?)));
-        let (columns, ranks): (Vec<usize>, Vec<u8>) = ranked.unzip();
-        let widths: Vec<usize> = columns
-            .iter()
-            .map(|column| self.gap + self.width_of(*column))
-            .collect();
-        let others = self.width() - widths.iter().sum::<usize>();
-        let kept = fit_columns(&widths, &ranks, width.saturating_sub(others));
-        let dropped = (0..columns.len())
-            .filter(|at| !kept.contains(at))
-            .map(|at| columns[at]);
-        let mut titles: Vec<String> = Vec::new();
-        for column in dropped.rev() {
-            self.aligns.remove(column);
-            let mut cells = self.rows.iter_mut().map(|row| row.remove(column));
-            titles.extend(cells.next());
-            cells.for_each(drop);
+    /// Drops columns as [`fit_columns`] does until lines fit into `width`, except those of the rank [`KEEP`]. Returns the
+    /// titles of the dropped ones.
+    pub(crate) fn drop_columns(&mut self, ranks: &[u8], width: usize) -> Vec<String> {
+        let columns = 0..self.aligns.len();
+        let widths: Vec<usize> = columns.map(|at| self.gap + self.width_of(at)).collect();
+        let kept = fit_columns(
+            &widths,
+            ranks,
+            (width + self.gap).saturating_sub(self.indent),
+        );
+        let mut titles = Vec::new();
+        for at in (0..ranks.len()).rev() {
+            if ranks[at] != KEEP && !kept.contains(&at) {
+                titles.push(self.rows[0][at].clone());
+                self.aligns.remove(at);
+                for row in &mut self.rows {
+                    row.remove(at);
+                }
+            }
         }
         titles.reverse();
         titles
@@ -105,11 +98,9 @@ impl TextTable {
         table.add_rows(&self.rows);
         for (column, align) in table.column_iter_mut().zip(&self.aligns) {
             column.set_padding((0, self.gap as u16));
-            let is_right = *align == 'r';
-            column.set_cell_alignment(if is_right {
-                CellAlignment::Right
-            } else {
-                CellAlignment::Left
+            column.set_cell_alignment(match align {
+                'r' => CellAlignment::Right,
+                _ => CellAlignment::Left,
             });
         }
         for line in table.lines() {
@@ -119,6 +110,9 @@ impl TextTable {
         }
     }
 }
+
+/// The rank of a column that is never dropped.
+pub(crate) const KEEP: u8 = u8::MAX;
 
 /// Drops columns, those of the lowest rank first, until the others fit into `width`; returns these as indices.
 ///
@@ -176,11 +170,8 @@ mod table_tests {
     #[test]
     fn a_table_that_is_too_wide_loses_columns_and_then_letters() {
         let mut table = table();
-        assert_eq!(
-            table.drop_columns(&[None, Some(1), Some(2)], 17),
-            Vec::<String>::new()
-        );
-        assert_eq!(table.drop_columns(&[None, Some(1), Some(2)], 16), ["a"]);
+        assert_eq!(table.drop_columns(&[KEEP, 1, 2], 17), Vec::<String>::new());
+        assert_eq!(table.drop_columns(&[KEEP, 1, 2], 16), ["a"]);
         table.shorten(0, 3, 10);
         assert_eq!(
             drawn(&table),

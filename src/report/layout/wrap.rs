@@ -119,11 +119,9 @@ pub(crate) fn ellipsize(text: &str, width: usize) -> String {
         return String::new();
     };
     let head = take_width(text.chars(), kept.div_ceil(2));
-    let tail: Vec<char> = take_width(text.chars().rev(), kept / 2)
-        .chars()
-        .rev()
-        .collect();
-    format!("{head}…{}", tail.iter().collect::<String>())
+    let tail = take_width(text.chars().rev(), kept / 2);
+    let tail: String = tail.chars().rev().collect();
+    format!("{head}…{tail}")
 }
 
 /// Takes as many characters as fit into `width` columns.

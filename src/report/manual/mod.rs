@@ -2,6 +2,7 @@
 //! descriptions of columns.
 
 use std::cmp::Reverse;
+use std::mem::take;
 
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
@@ -49,21 +50,17 @@ pub fn page(name: &str, inserted: &dyn Fn(&str) -> Option<Terms>) -> Option<Page
         .chain(&TOPICS)
         .find(|(known, _)| *known == name)?;
     let (title, text) = source.split_once('\n')?;
-    let (blocks, links) = parse(text);
-    let fill = |block: Block| match &block {
-        Block::Paragraph(words) => match words
-            .strip_prefix("{{")
-            .and_then(|rest| rest.strip_suffix("}}"))
+    let (mut blocks, links) = parse(text);
+    for block in &mut blocks {
+        if let Block::Paragraph(words) = block
+            && let Some(table) = words
+                .strip_prefix("{{")
+                .and_then(|rest| rest.strip_suffix("}}"))
         {
-            Some(table) => Block::Table(with_titles(
-                own_table(table)
-                    .or_else(|| inserted(table))
-                    .unwrap_or_default(),
-            )),
-            None => block,
-        },
-        _ => block,
-    };
+            let terms = own_table(table).or_else(|| inserted(table));
+            *block = Block::Table(with_titles(terms.unwrap_or_default()));
+        }
+    }
     let mut see_also: Vec<String> = Vec::new();
     for link in links
         .iter()
@@ -77,7 +74,7 @@ pub fn page(name: &str, inserted: &dyn Fn(&str) -> Option<Terms>) -> Option<Page
     Some(Page {
         name,
         summary: title.split_once(": ")?.1.to_owned(),
-        blocks: blocks.into_iter().map(fill).collect(),
+        blocks,
         see_also,
     })
 }
@@ -88,53 +85,56 @@ pub fn page(name: &str, inserted: &dyn Fn(&str) -> Option<Terms>) -> Option<Page
 pub fn find_term(term: &str, mut pages: Vec<Page>, width: usize) -> Vec<(String, &'static str)> {
     pages.sort_by_key(|page| Reverse(section(page.name)));
     let find = |part: &dyn Fn(&Block) -> Option<Block>| {
-        let parts = pages.iter().flat_map(|page| {
-            page.blocks
-                .iter()
-                .map(move |block| (part(block), page.name))
-        });
-        let found = parts.filter_map(|(part, page)| Some((block_text(&part?, width), page)));
-        found.collect::<Vec<_>>()
+        let mut found = Vec::new();
+        for page in &pages {
+            for part in page.blocks.iter().filter_map(part) {
+                found.push((block_text(&part, width), page.name));
+            }
+        }
+        found
     };
-    let rows = |is_about: &dyn Fn(&[String]) -> bool| {
-        find(&|block| {
-            let Block::Table(rows) = block else {
-                return None;
-            };
-            let (titles, rows) = rows.split_first()?;
-            let mut matching = vec![titles.clone()];
-            matching.extend(rows.iter().filter(|row| is_about(row)).cloned());
-            (matching.len() > 1).then_some(Block::Table(matching))
-        })
-    };
-    let paragraphs = |is_about: &dyn Fn(&str) -> bool| {
-        find(&|block| match block {
-            Block::Paragraph(words) | Block::Item(words) => is_about(words).then(|| block.clone()),
-            _ => None,
-        })
-    };
-    let of_page = |page: &Page| {
-        let text = |blocks| (blocks_text(blocks, width), page.name);
-        sections(&page.blocks, term).map(text).collect::<Vec<_>>()
-    };
+    let mut found = find(&|block| matching_rows(block, |row| has_word(&row[0], term)));
+    if !found.is_empty() {
+        return found;
+    }
+    for page in &pages {
+        for blocks in sections(&page.blocks, term) {
+            found.push((blocks_text(blocks, width), page.name));
+        }
+    }
+    if !found.is_empty() {
+        return found;
+    }
+    found = find(&|block| matching_text(block, |words| has_word(words, term)));
+    if !found.is_empty() {
+        return found;
+    }
     let beginning = format!(" {}", term.to_lowercase());
     let has_beginning = |words: &str| words.to_lowercase().contains(&beginning);
-    let ways: [&dyn Fn() -> Vec<(String, &'static str)>; 4] = [
-        &|| rows(&|row| has_word(&row[0], term)),
-        &|| pages.iter().flat_map(of_page).collect(),
-        &|| paragraphs(&|words| has_word(words, term)),
-        &|| {
-            [
-                paragraphs(&has_beginning),
-                rows(&|row| row.iter().any(|cell| has_beginning(cell))),
-            ]
-            .concat()
-        },
-    ];
-    ways.iter()
-        .map(|found| found())
-        .find(|found| !found.is_empty())
-        .unwrap_or_default()
+    found = find(&|block| matching_text(block, has_beginning));
+    found.extend(find(&|block| {
+        matching_rows(block, |row| row.iter().any(|cell| has_beginning(cell)))
+    }));
+    found
+}
+
+/// Returns the rows of a table that are about something, below its titles; `None` without any.
+fn matching_rows(block: &Block, is_about: impl Fn(&[String]) -> bool) -> Option<Block> {
+    let Block::Table(rows) = block else {
+        return None;
+    };
+    let (titles, rows) = rows.split_first()?;
+    let mut matching = vec![titles.clone()];
+    matching.extend(rows.iter().filter(|row| is_about(row)).cloned());
+    (matching.len() > 1).then_some(Block::Table(matching))
+}
+
+/// Returns a paragraph or an item if it is about something.
+fn matching_text(block: &Block, is_about: impl Fn(&str) -> bool) -> Option<Block> {
+    match block {
+        Block::Paragraph(words) | Block::Item(words) => is_about(words).then(|| block.clone()),
+        _ => None,
+    }
 }
 
 /// Returns the sections with this title, without the title.
@@ -157,19 +157,14 @@ fn has_word(text: &str, word: &str) -> bool {
 /// Returns the verdicts with their meanings, the most severe first, and `-` for none.
 pub fn verdict_meanings() -> Terms {
     let plain = |cell: &String| cell.replace(STRONG, "");
-    let page = page("verdicts", &|_| None)
-        .map(|page| page.blocks)
-        .unwrap_or_default();
-    let table = page.into_iter().find_map(|block| match block {
-        Block::Table(rows) => Some(rows),
-        _ => None,
-    });
-    table
-        .unwrap_or_default()
-        .iter()
-        .skip(1)
-        .map(|row| (plain(&row[0]), plain(&row[1])))
-        .collect()
+    let page = page("verdicts", &|_| None);
+    for block in page.map(|page| page.blocks).unwrap_or_default() {
+        if let Block::Table(rows) = block {
+            let rows = rows.iter().skip(1);
+            return rows.map(|row| (plain(&row[0]), plain(&row[1]))).collect();
+        }
+    }
+    Terms::new()
 }
 
 fn section(name: &str) -> u8 {
@@ -189,37 +184,32 @@ fn base_name(name: &str) -> String {
 }
 
 fn with_titles(terms: Terms) -> Vec<Vec<String>> {
-    let strong = |name: String| {
-        name.split(' ')
-            .map(|word| format!("{}{word}{}", STRONG[0], STRONG[1]))
-            .collect::<Vec<_>>()
-    };
-    let rows = terms
-        .into_iter()
-        .map(|(name, meaning)| vec![strong(name).join(" "), meaning]);
-    [vec![String::new(); 2]].into_iter().chain(rows).collect()
+    let mut rows = vec![vec![String::new(); 2]];
+    for (name, meaning) in terms {
+        let mut strong = String::new();
+        push_strong(&name, &mut strong);
+        rows.push(vec![strong, meaning]);
+    }
+    rows
 }
 
 /// Returns a table of what is printed by other modules of this one.
 fn own_table(name: &str) -> Option<Terms> {
-    let owned = |terms: Vec<(&str, &str)>| {
-        terms
-            .into_iter()
-            .map(|(name, meaning)| (name.to_owned(), meaning.to_owned()))
-            .collect()
-    };
     Some(match name {
         "columns" => native::columns_with_meanings(),
         "fields" => owned(json_csv::fields()),
         "who" => owned(who::fields()),
         "latency" => latency::fields(),
         "metrics" => owned(prometheus::metrics()),
-        "health" => FACTS
-            .iter()
-            .map(|fact| (fact.name.to_owned(), fact.meaning.to_owned()))
-            .collect(),
+        "health" => owned(FACTS.iter().map(|fact| (fact.name, fact.meaning))),
         _ => return None,
     })
+}
+
+fn owned(terms: impl Iterator<Item = (&'static str, &'static str)>) -> Terms {
+    terms
+        .map(|(name, meaning)| (name.to_owned(), meaning.to_owned()))
+        .collect()
 }
 
 impl Page {
@@ -286,25 +276,23 @@ fn parse(source: &str) -> (Vec<Block>, Vec<String>) {
             Event::Start(Tag::Table(_)) => rows.clear(),
             Event::Start(Tag::TableHead | Tag::TableRow) => rows.push(Vec::new()),
             Event::End(TagEnd::TableCell) => {
-                rows.last_mut()
-                    .into_iter()
-                    .for_each(|row| row.push(std::mem::take(&mut text)));
+                if let Some(row) = rows.last_mut() {
+                    row.push(take(&mut text));
+                }
             }
-            Event::End(TagEnd::Table) => blocks.push(Block::Table(std::mem::take(&mut rows))),
+            Event::End(TagEnd::Table) => blocks.push(Block::Table(take(&mut rows))),
             Event::End(TagEnd::Heading(level)) => {
-                blocks.push(Block::Heading(level, std::mem::take(&mut text)));
+                blocks.push(Block::Heading(level, take(&mut text)));
             }
-            Event::End(TagEnd::CodeBlock) => blocks.push(Block::Code(std::mem::take(&mut text))),
+            Event::End(TagEnd::CodeBlock) => blocks.push(Block::Code(take(&mut text))),
             Event::Start(Tag::Item) => is_item = true,
             Event::End(TagEnd::Item) => {
                 is_item = false;
-                blocks.push(Block::Item(std::mem::take(&mut text)));
+                blocks.push(Block::Item(take(&mut text)));
             }
             // Items of a list with blank lines are paragraphs.
             Event::End(TagEnd::Paragraph) if is_item => {}
-            Event::End(TagEnd::Paragraph) => {
-                blocks.push(Block::Paragraph(std::mem::take(&mut text)))
-            }
+            Event::End(TagEnd::Paragraph) => blocks.push(Block::Paragraph(take(&mut text))),
             _ => {}
         }
     }
@@ -314,13 +302,8 @@ fn parse(source: &str) -> (Vec<Block>, Vec<String>) {
 /// Appends words, each of them marked, so that a text can be broken between them.
 fn push_strong(words: &str, text: &mut String) {
     for (at, word) in words.split(' ').enumerate() {
-        text.push_str(if at > 0 { " " } else { "" });
-        text.extend(
-            [STRONG[0]]
-                .into_iter()
-                .chain(word.chars())
-                .chain([STRONG[1]]),
-        );
+        let blank = if at > 0 { " " } else { "" };
+        *text += &format!("{blank}{}{word}{}", STRONG[0], STRONG[1]);
     }
 }
 
@@ -361,9 +344,11 @@ fn block_text(block: &Block, width: usize) -> String {
         Block::Heading(_, words) => text = strong(words),
         Block::Paragraph(words) => push_lines("", words, width, &mut text),
         Block::Item(words) => push_lines("- ", words, width, &mut text),
-        Block::Code(lines) => lines
-            .lines()
-            .for_each(|line| push_line("    ", line, &mut text)),
+        Block::Code(lines) => {
+            for line in lines.lines() {
+                push_line("    ", line, &mut text);
+            }
+        }
         Block::Table(rows) => text = table_text(rows, width),
     }
     text
@@ -410,13 +395,13 @@ fn table_text(rows: &[Vec<String>], width: usize) -> String {
         ..TextTable::new(&columns, "l", body.iter().cloned())
     };
     let fits = table.width() <= width;
-    let terms = || rows.iter().filter_map(|row| row.first());
-    let longest_word = terms()
-        .flat_map(|term| term.split(' '))
-        .map(text_width)
-        .max()
-        .unwrap_or(0);
-    let longest_term = terms().map(|term| text_width(term)).max().unwrap_or(0);
+    let (mut longest_word, mut longest_term) = (0, 0);
+    for term in rows.iter().filter_map(|row| row.first()) {
+        longest_term = longest_term.max(text_width(term));
+        for word in term.split(' ') {
+            longest_word = longest_word.max(text_width(word));
+        }
+    }
     let term_width = longest_term.min(MAX_TERM_WIDTH).max(longest_word);
     if !fits && (titles.len() > 2 || term_width > width / 2) {
         return records_text(titles, body, width);
@@ -459,15 +444,12 @@ const TABLE_WIDTH: usize = 73;
 impl Page {
     /// Returns the page as roff.
     pub fn roff(&self) -> String {
-        let name = self.file_name();
-        let name = name
-            .rsplit_once('.')
-            .map_or(name.as_str(), |(name, _)| name);
+        let name = base_name(self.name);
         let mut text = format!(
             ".TH \"{name}\" \"{}\" \"\" \"blkstat {}\" \"blkstat manual\"\n.SH NAME\n{} \\- {}\n",
             section(self.name),
             env!("CARGO_PKG_VERSION"),
-            escape(name),
+            escape(&name),
             escape(&self.summary),
         );
         if !matches!(self.blocks.first(), Some(Block::Heading(..))) {
@@ -507,42 +489,31 @@ fn table(rows: &[Vec<String>]) -> String {
     if !is_list && is_side_by_side {
         return example(&drawn.replace(STRONG, ""));
     }
-    let item = |row: &Vec<String>| {
-        let cells = titles.iter().zip(row).skip(1).map(|(title, cell)| {
-            let title = if title.is_empty() || titles.len() == 2 {
-                String::new()
-            } else {
-                format!("{title}: ")
+    let mut text = String::new();
+    for row in body {
+        let mut cells = Vec::new();
+        for (title, cell) in titles.iter().zip(row).skip(1) {
+            let has_title = !title.is_empty() && titles.len() > 2;
+            let title = match has_title {
+                true => format!("{title}: "),
+                false => String::new(),
             };
-            line(&(title + cell))
-        });
-        format!(
-            ".TP\n{}\n{}\n",
-            line(&row[0]),
-            cells.collect::<Vec<_>>().join("\n.br\n")
-        )
-    };
-    body.iter().map(item).collect()
+            cells.push(line(&(title + cell)));
+        }
+        text += &format!(".TP\n{}\n{}\n", line(&row[0]), cells.join("\n.br\n"));
+    }
+    text
 }
 
 fn example(lines: &str) -> String {
-    format!(
-        ".PP\n.EX\n{}\n.EE\n",
-        lines
-            .trim_end()
-            .lines()
-            .map(line)
-            .collect::<Vec<_>>()
-            .join("\n")
-    )
+    let lines: Vec<String> = lines.trim_end().lines().map(line).collect();
+    format!(".PP\n.EX\n{}\n.EE\n", lines.join("\n"))
 }
 
 /// Returns the words of a heading, without what is marked in them.
 fn heading(words: &str) -> String {
-    format!(
-        "\"{}\"",
-        escape(&words.replace(STRONG, "")).replace('"', "\\(dq")
-    )
+    let text = escape(&words.replace(STRONG, ""));
+    format!("\"{}\"", text.replace('"', "\\(dq"))
 }
 
 /// Returns a line of text, which cannot be taken for a request.

@@ -220,22 +220,15 @@ pub(super) fn latency_figure(await_ms: f64, of: &Completed) -> Figure {
 fn verdict_cell(activity: &DeviceActivity, max_width: usize) -> Option<Cow<'static, str>> {
     let name = activity.shown_verdict.map(Verdict::name);
     let is_trouble = activity.shown_verdict.is_some_and(Verdict::is_trouble);
-    let text = match activity.incident.as_ref().filter(|_| is_trouble) {
+    let ongoing = activity.incident.as_ref().filter(|_| is_trouble);
+    let text = match ongoing {
         Some(ongoing) if ongoing.is_victim => format!("{} {}", name?, incident_time(ongoing)),
-        Some(ongoing) => {
-            let see = format!("see {}", sanitize(&ongoing.incident.victim.label));
-            return Some(if see.chars().count() <= max_width {
-                see.into()
-            } else {
-                name.unwrap_or("see above").into()
-            });
-        }
+        Some(ongoing) => format!("see {}", sanitize(&ongoing.incident.victim.label)),
         None => return name.map(Cow::from),
     };
-    Some(if text.len() <= max_width {
-        text.into()
-    } else {
-        name?.into()
+    Some(match text.chars().count() <= max_width {
+        true => text.into(),
+        false => name.unwrap_or("see above").into(),
     })
 }
 
@@ -270,21 +263,15 @@ pub fn sort_value(key: &str, device: &DeviceInterval) -> f64 {
 }
 
 /// Returns the columns with their meanings, for the manual.
-pub(in crate::report) fn columns_with_meanings() -> Vec<(String, String)> {
+pub(crate) fn columns_with_meanings() -> Vec<(String, String)> {
     let mut meanings = Vec::new();
-    for Column {
-        title,
-        quantity,
-        note,
-        ..
-    } in COLUMNS
-    {
-        let unit = match quantity.unit {
+    for column in COLUMNS {
+        let unit = match column.quantity.unit {
             Unit::KibPerSecond => ", in MiB (1024 * 1024 bytes, as in iostat)",
             _ => "",
         };
-        let meaning = format!("{}{unit}{note}", quantity.meaning);
-        meanings.push(((*title).to_owned(), meaning));
+        let meaning = format!("{}{unit}{}", column.quantity.meaning, column.note);
+        meanings.push((column.title.to_owned(), meaning));
     }
     meanings
 }

@@ -1,30 +1,21 @@
 //! The lines beside the cells: the host above the devices, texts that replace cells, who uses a device.
-//!
-//! The summary of a run has for each device the means, and the peaks with their times. The peak of a rate is a maximum, which
-//! may be good or bad; the peak of a latency, queue or stall is the worst value.
 
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use unicode_width::UnicodeWidthStr;
 
+use super::Emphasis;
 use super::columns::{Cell, format_of, latency_figure};
-use super::{Emphasis, max_name_width};
-use crate::attribution::{Attribution, CgroupUse, DeviceUse, cgroup_name};
+use crate::attribution::{Attribution, CgroupUse, IoRates, cgroup_name};
 use crate::counters::BlockedTask;
-use crate::intervals::{
-    DeviceActivity, DeviceEvent, DeviceState, DeviceSummary, EventKind, IntervalHeader, Peak,
-    RunSpan,
-};
+use crate::intervals::{DeviceActivity, DeviceEvent, DeviceState, EventKind, IntervalHeader};
 use crate::judge::{Judged, Verdict, high_memory_pressure_pct};
 use crate::metrics::{CpuPercentages, Interval};
+use crate::quantities::Quantity;
 use crate::quantities::device::*;
-use crate::quantities::{Quantity, Unit};
 use crate::report::evidence::{limit_value, sign_of_begin};
 use crate::report::layout::number_format::{duration, percent, time};
-use crate::report::layout::sentence_numbers::counted;
-use crate::report::layout::{
-    TextTable, ellipsize, fit_columns, push_lines, sentence_numbers, time_of_day,
-};
+use crate::report::layout::sentence_numbers::{self, named};
+use crate::report::layout::{fit_columns, time_of_day};
 use crate::sanitize::sanitize;
 
 /// The length in seconds from which an interval is shown with one decimal instead of three.
@@ -58,49 +49,41 @@ pub(crate) fn header_line(
     width: usize,
 ) -> Vec<Cell> {
     let host = &header.host;
-    let plain = |text: String| (text, Emphasis::Plain);
+    // From left to right, with ranks and widths: those that are not always there come last, so that the others keep
+    // their places.
+    let mut segments: Vec<(u8, usize, Cell)> = Vec::new();
+    let mut push = |rank, width: usize, text: String, emphasis| {
+        segments.push((rank, width.max(text.width()), (text, emphasis)));
+    };
     let time = header
         .end
         .map_or_else(|| "--:--:--".to_owned(), |end| time_of_day(end, time_zone));
     let decimals = if header.elapsed_s < COARSE_S { 3 } else { 1 };
-    let pressure = host
-        .pressure_some_pct
-        .zip(host.pressure_full_pct)
-        .map(|(some, full)| {
-            let text = format!("io {} some {} full", percent(some), percent(full));
-            (text, Emphasis::of_pressure(some, full))
-        });
-    let memory = high_memory_pressure_pct(host)
-        .map(|some| (format!("mem {} some", percent(some)), Emphasis::Warning));
-    let steal = host
-        .cpu
-        .as_ref()
-        .map(|cpu| cpu.steal)
-        .filter(|steal| *steal >= MIN_STEAL_PCT);
-    let missed = (header.missed_samples > 0).then(|| format!("missed: {}", header.missed_samples));
-    // From left to right, with ranks and widths: those that are not always there come last, so that the others keep
-    // their places.
-    let segments = [
-        (
-            7,
-            TIME_WIDTH,
-            Some(plain(format!("{time}  {:.decimals$}s", header.elapsed_s))),
-        ),
-        (4, CPU_WIDTH, host.cpu.as_ref().map(cpu_text).map(plain)),
-        (6, PRESSURE_WIDTH, pressure),
-        (
-            3,
-            BLOCKED_WIDTH,
-            host.blocked
-                .map(|blocked| plain(format!("blocked {blocked}"))),
-        ),
-        (5, 0, memory),
-        (2, 0, missed.map(plain)),
-        (1, 0, steal.map(|steal| plain(format!("steal {steal:.0}%")))),
-    ];
-    let segments: Vec<(u8, usize, Cell)> = (segments.into_iter())
-        .filter_map(|(rank, width, cell)| cell.map(|cell| (rank, width.max(cell.0.width()), cell)))
-        .collect();
+    let time = format!("{time}  {:.decimals$}s", header.elapsed_s);
+    push(7, TIME_WIDTH, time, Emphasis::Plain);
+    if let Some(cpu) = &host.cpu {
+        push(4, CPU_WIDTH, cpu_text(cpu), Emphasis::Plain);
+    }
+    if let (Some(some), Some(full)) = (host.pressure_some_pct, host.pressure_full_pct) {
+        let text = format!("io {} some {} full", percent(some), percent(full));
+        push(6, PRESSURE_WIDTH, text, Emphasis::of_pressure(some, full));
+    }
+    if let Some(blocked) = host.blocked {
+        let text = format!("blocked {blocked}");
+        push(3, BLOCKED_WIDTH, text, Emphasis::Plain);
+    }
+    if let Some(some) = high_memory_pressure_pct(host) {
+        let text = format!("mem {} some", percent(some));
+        push(5, 0, text, Emphasis::Warning);
+    }
+    if header.missed_samples > 0 {
+        let text = format!("missed: {}", header.missed_samples);
+        push(2, 0, text, Emphasis::Plain);
+    }
+    if let Some(cpu) = host.cpu.as_ref().filter(|cpu| cpu.steal >= MIN_STEAL_PCT) {
+        let text = format!("steal {:.0}%", cpu.steal);
+        push(1, 0, text, Emphasis::Plain);
+    }
     let widths: Vec<usize> = segments
         .iter()
         .map(|(_, width, _)| GAP.len() + width)
@@ -111,13 +94,13 @@ pub(crate) fn header_line(
         // The time is always there.
         kept.push(0);
     }
-    let last = kept.last().copied();
-    let padded = |at: usize| {
-        let (_, width, (text, emphasis)) = segments.get(at)?;
-        let width = if last == Some(at) { 0 } else { *width };
-        Some((format!("{text:width$}"), *emphasis))
-    };
-    kept.into_iter().filter_map(padded).collect()
+    let mut line = Vec::new();
+    for at in &kept {
+        let (_, width, (text, emphasis)) = &segments[*at];
+        let width = if kept.ends_with(&[*at]) { 0 } else { *width };
+        line.push((format!("{text:width$}"), *emphasis));
+    }
+    line
 }
 
 fn cpu_text(cpu: &CpuPercentages) -> String {
@@ -141,40 +124,35 @@ pub(super) struct Message {
 }
 
 impl Message {
-    fn new<const N: usize>(texts: [&str; N], emphasis: Emphasis) -> Self {
-        Self {
-            texts: texts.map(str::to_owned).to_vec(),
-            emphasis,
-        }
+    fn new(texts: &[&str], emphasis: Emphasis) -> Self {
+        let texts = texts.iter().map(|text| (*text).to_owned()).collect();
+        Self { texts, emphasis }
     }
 
     /// Returns the message of a device that shows no cells; `None` for one that shows them.
     pub(super) fn for_state(state: &DeviceState) -> Option<Self> {
-        match state {
+        use Emphasis::{Alert, Plain, Warning};
+        Some(match state {
             DeviceState::Active(activity) if is_held(activity) => {
                 let long = "STALLED: the device is suspended";
-                Some(Self::new(
-                    [long, "STALLED: suspended", "STALLED"],
-                    Emphasis::Alert,
-                ))
+                Self::new(&[long, "STALLED: suspended", "STALLED"], Alert)
             }
-            DeviceState::Active(activity) => {
-                (activity.stalled_s > 0.0).then(|| Self::stall(activity))
-            }
+            DeviceState::Active(activity) if activity.stalled_s > 0.0 => Self::stall(activity),
+            DeviceState::Active(_) => return None,
             DeviceState::Reset => {
                 let long = "counters reset: no data for this interval";
-                Some(Self::new([long, "counters reset"], Emphasis::Warning))
+                Self::new(&[long, "counters reset"], Warning)
             }
             DeviceState::MemberReset => {
                 let long = "counters of a device in the total reset: no data for this interval";
-                Some(Self::new([long, "counters reset"], Emphasis::Warning))
+                Self::new(&[long, "counters reset"], Warning)
             }
             DeviceState::AccountingOff(_) => {
                 let long = "I/O accounting disabled (queue/iostats=0)";
-                Some(Self::new([long, "accounting disabled"], Emphasis::Warning))
+                Self::new(&[long, "accounting disabled"], Warning)
             }
-            DeviceState::Event(kind) => Some(Self::new([kind_text(*kind)], Emphasis::Plain)),
-        }
+            DeviceState::Event(kind) => Self::new(&[kind_text(*kind)], Plain),
+        })
     }
 
     fn stall(activity: &DeviceActivity) -> Self {
@@ -213,14 +191,8 @@ impl Message {
     /// Returns the message of a device that had only discards or flushes, if their columns are hidden.
     pub(super) fn for_hidden_activity(activity: &DeviceActivity) -> Self {
         let text = discards_and_flushes(activity);
-        Self::new(
-            [
-                &format!("no reads or writes; {text}"),
-                &text,
-                "no reads or writes",
-            ],
-            Emphasis::Plain,
-        )
+        let long = format!("no reads or writes; {text}");
+        Self::new(&[&long, &text, "no reads or writes"], Emphasis::Plain)
     }
 }
 
@@ -231,7 +203,7 @@ fn is_held(activity: &DeviceActivity) -> bool {
 }
 
 /// Returns a quantity as a text; empty if it is not known.
-fn quantity_text(quantity: &Quantity, of: &Judged) -> String {
+pub(super) fn quantity_text(quantity: &Quantity, of: &Judged) -> String {
     let figure = quantity.value(of).map(format_of(quantity.unit));
     figure.map(|figure| figure.text()).unwrap_or_default()
 }
@@ -300,30 +272,30 @@ const MAX_NAMED: usize = 3;
 pub(crate) fn who_line(device: &str, attribution: &Attribution) -> Option<String> {
     let usage = attribution.device(device);
     let used_by = usage.map_or(&[][..], |usage| &usage.cgroups);
-    let busy = used_by
-        .iter()
-        .filter(|cgroup| cgroup.share_pct.is_some_and(|share| share > 0.0));
-    let mut cgroups: Vec<String> = busy.take(MAX_NAMED).map(cgroup_text).collect();
-    // The rates of the first cgroup show what the percentages refer to.
-    if let (Some(first), Some(cgroup)) =
-        (cgroups.first_mut(), usage.and_then(DeviceUse::top_cgroup))
-    {
-        first.push_str(&rates_text(cgroup));
+    let mut cgroups = Vec::new();
+    let busy = used_by.iter().filter(|cgroup| cgroup.share_pct > Some(0.0));
+    for cgroup in busy.take(MAX_NAMED) {
+        let share = cgroup.share_pct.map(percent).unwrap_or_default();
+        let name = cgroup_name(&cgroup.path);
+        // The rates of the first cgroup show what the percentages refer to.
+        let rates = match cgroups.is_empty() {
+            true => rates_text(cgroup),
+            false => String::new(),
+        };
+        cgroups.push(format!("{} {share}{rates}", sanitize(&name)));
     }
-    let cgroups = (!cgroups.is_empty()).then(|| cgroups.join(", "));
-    let skipped =
-        (attribution.skipped > 0).then(|| format!("scans skipped: {}", attribution.skipped));
-    let hung = attribution
-        .hung_read
-        .map(|hung| format!("/proc/{}/io does not answer", hung.pid));
-    let parts = [
-        cgroups,
-        limits_text(used_by),
-        blocked_text(&attribution.blocked),
-        skipped,
-        hung,
-    ];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let mut parts = Vec::new();
+    if !cgroups.is_empty() {
+        parts.push(cgroups.join(", "));
+    }
+    parts.extend(limits_text(used_by));
+    parts.extend(blocked_text(&attribution.blocked));
+    if attribution.skipped > 0 {
+        parts.push(format!("scans skipped: {}", attribution.skipped));
+    }
+    if let Some(hung) = attribution.hung_read {
+        parts.push(format!("/proc/{}/io does not answer", hung.pid));
+    }
     (!parts.is_empty()).then(|| format!("who: {}", parts.join("; ")))
 }
 
@@ -343,165 +315,23 @@ fn limits_text(cgroups: &[CgroupUse]) -> Option<String> {
 fn blocked_text(blocked: &[BlockedTask]) -> Option<String> {
     let task = |task: &BlockedTask| format!("{}({})", sanitize(&task.comm), task.tid);
     let tasks: Vec<String> = blocked.iter().map(task).collect();
-    (!tasks.is_empty()).then(|| {
-        format!(
-            "D state: {}",
-            sentence_numbers::named(&tasks, MAX_NAMED, " ")
-        )
-    })
-}
-
-fn cgroup_text(cgroup: &CgroupUse) -> String {
-    let name = cgroup_name(&cgroup.path);
-    format!(
-        "{} {}",
-        sanitize(&name),
-        percent(cgroup.share_pct.unwrap_or_default())
-    )
+    (!tasks.is_empty()).then(|| format!("D state: {}", named(&tasks, MAX_NAMED, " ")))
 }
 
 /// The requests of a cgroup: ` (1,940 r/s, 12.0 w/s)`.
 fn rates_text(cgroup: &CgroupUse) -> String {
-    let rate = |value: f64, unit: &str| {
-        (value > 0.0).then(|| format!("{} {unit}", sentence_numbers::number(value)))
-    };
-    let rates = [
-        rate(cgroup.rates.reads_per_s, "r/s"),
-        rate(cgroup.rates.writes_per_s, "w/s"),
-    ];
-    let rates: Vec<String> = rates.into_iter().flatten().collect();
+    let IoRates {
+        reads_per_s,
+        writes_per_s,
+        ..
+    } = cgroup.rates;
+    let mut rates = Vec::new();
+    for (value, unit) in [(reads_per_s, "r/s"), (writes_per_s, "w/s")] {
+        if value > 0.0 {
+            rates.push(format!("{} {unit}", sentence_numbers::number(value)));
+        }
+    }
     format!(" ({})", rates.join(", "))
-}
-
-/// Returns the format of times: with the date if the run spans several days.
-fn time_format(span: &RunSpan, zone: &TimeZone) -> &'static str {
-    let day = |at: Timestamp| at.to_zoned(zone.clone()).date();
-    match span.times {
-        Some((first, last)) if day(first) != day(last) => "%Y-%m-%d %H:%M:%S",
-        _ => "%H:%M:%S",
-    }
-}
-
-/// Returns the rows of a device: quantity, mean, kind of peak, peak and its time. `is_short` abbreviates stalls.
-fn device_rows(
-    summary: &DeviceSummary,
-    zone: &TimeZone,
-    time_format: &str,
-    is_short: bool,
-) -> Vec<[String; 5]> {
-    let when = |peak: &Peak| {
-        let at = peak
-            .at
-            .map(|at| at.to_zoned(zone.clone()).strftime(time_format).to_string());
-        at.unwrap_or_default()
-    };
-    let peaks = [
-        (READS_PER_S, &summary.reads.per_s),
-        (READ_KIB_PER_S, &summary.reads.kib_per_s),
-        (READ_AWAIT_MS, &summary.reads.await_ms),
-        (WRITES_PER_S, &summary.writes.per_s),
-        (WRITE_KIB_PER_S, &summary.writes.kib_per_s),
-        (WRITE_AWAIT_MS, &summary.writes.await_ms),
-        (QUEUE, &summary.peak_queue),
-    ];
-    let mut rows = Vec::new();
-    for (quantity, peak) in peaks {
-        if peak.value > 0.0 {
-            let is_rate = matches!(quantity.unit, Unit::PerSecond | Unit::KibPerSecond);
-            rows.push([
-                quantity.title.to_owned(),
-                quantity_text(&quantity, &summary.sum),
-                if is_rate { MAX } else { WORST }.to_owned(),
-                format_of(quantity.unit)(peak.value).text(),
-                when(peak),
-            ]);
-        }
-    }
-    let stall = &summary.peak_stall_s;
-    if stall.value > 0.0 {
-        let length = if is_short {
-            time(stall.value * 1e3)
-        } else {
-            duration(stall.value)
-        };
-        rows.push([
-            "stalled".to_owned(),
-            String::new(),
-            WORST.to_owned(),
-            length,
-            when(stall),
-        ]);
-    }
-    rows
-}
-
-/// The kind of the peak of a rate.
-const MAX: &str = "max";
-/// The kind of the peak of a latency, queue or stall.
-const WORST: &str = "worst";
-const COLUMNS: [&str; 6] = ["device", "", "mean", "", "peak", "at"];
-/// The ranks of the columns that may be dropped from a table that is too wide.
-const RANKS: [Option<u8>; 6] = [None, None, Some(1), Some(2), None, Some(0)];
-/// The width below which the length of a stall is abbreviated, because it would leave no space for a name.
-const MIN_LONG_WIDTH: usize = 30;
-/// The least width that names are shortened to.
-const MIN_NAME_WIDTH: usize = 3;
-
-/// Appends the summary of a run: a few rows for each active device, in at most `width` columns. Means are over time,
-/// but those of latency are over requests. The peak is the highest value of an interval, with the time of its end.
-pub(super) fn draw_summary(
-    devices: &[(String, DeviceSummary)],
-    span: &RunSpan,
-    width: usize,
-    zone: &TimeZone,
-    out: &mut Vec<u8>,
-) {
-    let active: Vec<_> = devices
-        .iter()
-        .filter(|(_, summary)| !summary.is_empty())
-        .collect();
-    let length = duration(span.seconds);
-    let heading = if active.is_empty() {
-        format!("summary of {length}: no I/O")
-    } else {
-        format!(
-            "summary of {length}, {}",
-            counted(span.intervals, "interval")
-        )
-    };
-    out.push(b'\n');
-    push_lines(&heading, [""; 2], width, out);
-    if active.is_empty() {
-        return;
-    }
-    let mut rows: Vec<Vec<String>> = Vec::new();
-    let time_format = time_format(span, zone);
-    for (name, summary) in active {
-        let mut name = ellipsize(&sanitize(name), max_name_width(width));
-        for cells in device_rows(summary, zone, time_format, width < MIN_LONG_WIDTH) {
-            rows.push(
-                [std::mem::take(&mut name)]
-                    .into_iter()
-                    .chain(cells)
-                    .collect(),
-            );
-        }
-    }
-    let mut table = TextTable {
-        indent: 1,
-        ..TextTable::new(&COLUMNS, "llrlrl", rows)
-    };
-    let mut hidden = table.drop_columns(&RANKS, width);
-    hidden.retain(|title| !title.is_empty());
-    if !hidden.is_empty() {
-        let note = format!("hidden at width {width}: {} (--width N)", hidden.join(" "));
-        push_lines(&note, [""; 2], width, out);
-    }
-    if table.width() > width {
-        table.indent = 0;
-    }
-    table.shorten(0, MIN_NAME_WIDTH, width);
-    table.push(out);
 }
 
 #[cfg(test)]
@@ -629,6 +459,7 @@ mod messages_tests {
 #[cfg(test)]
 mod who_line_tests {
     use super::*;
+    use crate::attribution::DeviceUse;
     use crate::attribution::{IoDirection, IoRates, Limit, LimitSource, LimitUse, RateUnit};
     use crate::counters::CgroupHierarchy;
 
@@ -700,136 +531,5 @@ mod who_line_tests {
             vec![limit(RateUnit::Requests, false), limit(RateUnit::Kib, true)];
         let limited = format!("{busy}; at limit: backup.service 2 MiB/s of reads");
         assert_eq!(who_line("vda", &attribution), Some(limited));
-    }
-}
-
-#[cfg(test)]
-mod summary_tests {
-    use super::*;
-    use crate::judge::{Assessment, Judged};
-    use crate::metrics::{Completed, Interval};
-    use crate::report::layout::UNLIMITED_WIDTH;
-    use unicode_width::UnicodeWidthStr;
-
-    fn judged(ios: u64, await_ms: f64, queue: f64) -> Judged {
-        let reads = Completed::example(2.0, ios, await_ms);
-        let interval = Interval {
-            reads,
-            ..Interval::unknown(2.0).with_queue(queue)
-        };
-        Judged::example(interval, Assessment::default())
-    }
-
-    #[test]
-    fn means_are_weighted_and_the_peak_has_its_time() {
-        let at = |second| Timestamp::from_second(second).ok();
-        let mut summary = DeviceSummary::default();
-        summary.observe(&judged(1000, 1.0, 4.0), 0.0, at(10));
-        summary.observe(&judged(3000, 2.0, 1.0), 0.0, at(12));
-        let mut out = Vec::new();
-        let devices = [
-            ("sda".to_owned(), summary),
-            ("sdb".to_owned(), DeviceSummary::default()),
-        ];
-        let mut span = RunSpan::default();
-        span.observe(2.0, at(8), at(10));
-        span.observe(2.0, at(10), at(12));
-        draw_summary(&devices, &span, UNLIMITED_WIDTH, &TimeZone::UTC, &mut out);
-        let text = String::from_utf8(out).unwrap();
-        let rows: Vec<Vec<&str>> = text
-            .lines()
-            .map(|line| line.split_whitespace().collect())
-            .collect();
-        assert_eq!(rows[1], ["summary", "of", "4.0", "s,", "2", "intervals"]);
-        assert_eq!(rows[3], ["sda", "r/s", "1000", "max", "1500", "00:00:12"]);
-        assert_eq!(rows[4], ["rMB/s", "3.91", "max", "5.86", "00:00:12"]);
-        assert_eq!(
-            rows[5],
-            ["r_await", "1.75ms", "worst", "2.00ms", "00:00:12"]
-        );
-        assert_eq!(rows[6], ["queue", "2.50", "worst", "4.00", "00:00:10"]);
-        assert_eq!(rows.len(), 7, "{text}");
-    }
-
-    #[test]
-    fn times_have_their_date_where_the_run_spans_days() {
-        let at = |second| Timestamp::from_second(second).ok();
-        let mut summary = DeviceSummary::default();
-        summary.observe(&judged(1000, 1.0, 4.0), 0.0, at(86_390));
-        let printed = |begin, end| {
-            let mut span = RunSpan::default();
-            span.observe(2.0, at(begin), at(86_390));
-            // The clock was set back.
-            span.observe(2.0, at(end), at(end - 5));
-            let mut out = Vec::new();
-            draw_summary(
-                &[("sda".to_owned(), summary.clone())],
-                &span,
-                UNLIMITED_WIDTH,
-                &TimeZone::UTC,
-                &mut out,
-            );
-            String::from_utf8(out).unwrap()
-        };
-        assert!(printed(86_000, 86_399).contains("  23:59:50\n"));
-        assert!(printed(86_000, 86_400).contains("  1970-01-01 23:59:50\n"));
-        assert!(printed(86_000, 400_000).contains("  1970-01-01 23:59:50\n"));
-    }
-
-    #[test]
-    fn a_summary_fits_its_width() {
-        let at = Timestamp::from_second(86_390).ok();
-        let mut summary = DeviceSummary::default();
-        summary.observe(&judged(1000, 1.0, 4.0), 200.0, at);
-        let mut span = RunSpan::default();
-        span.observe(2.0, at, Timestamp::from_second(900_000).ok());
-        let devices = [
-            (
-                "a-volume-with-a-name-that-is-long".to_owned(),
-                summary.clone(),
-            ),
-            ("sda".to_owned(), summary),
-        ];
-        let printed = |width| {
-            let mut out = Vec::new();
-            draw_summary(&devices, &span, width, &TimeZone::UTC, &mut out);
-            String::from_utf8(out).unwrap()
-        };
-        for width in 20..120 {
-            let text = printed(width);
-            assert!(
-                text.lines().all(|line| line.width() <= width),
-                "{width}: {text}"
-            );
-            assert!(
-                text.lines()
-                    .filter(|line| line.contains("r/s"))
-                    .all(|line| line.ends_with("500") || line.contains("1970")),
-                "{width}: {text}"
-            );
-        }
-        let (wide, narrow) = (printed(80), printed(37));
-        assert!(
-            wide.contains("1970-01-01 23:59:50") && !wide.contains("hidden"),
-            "{wide}"
-        );
-        assert!(
-            narrow.contains("\nhidden at width 37: mean at (--width\n"),
-            "{narrow}"
-        );
-        assert!(
-            narrow.contains("\n a-vol…long  r/s             500\n"),
-            "{narrow}"
-        );
-        assert!(narrow.contains("stalled  3 min 20 s\n"), "{narrow}");
-        let narrowest = printed(20);
-        assert!(
-            narrowest.contains("\nsda  r/s         500\n"),
-            "{narrowest}"
-        );
-        assert!(
-            narrowest.contains("\n     stalled    200s\n"),
-            "{narrowest}"
-        );
     }
 }

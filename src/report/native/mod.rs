@@ -4,9 +4,10 @@
 
 mod columns;
 mod lines;
+mod summary;
 mod table;
 
-pub(in crate::report) use self::columns::columns_with_meanings;
+pub(super) use self::columns::columns_with_meanings;
 use self::columns::{COLUMNS, Column, VERDICT_WIDTH, VERDICT_WIDTH_WITH_TIME};
 #[cfg(feature = "top")]
 pub(crate) use self::columns::{Cell, cell, incident_time};
@@ -160,85 +161,79 @@ struct ColumnChoice {
 impl ColumnChoice {
     /// Chooses the columns that fit into `line_width` beside the names and mount points of these lines.
     fn new(options: &TableOptions, line_width: usize, lines: &[&DeviceInterval]) -> Self {
-        let longest = |text: for<'a> fn(&'a DeviceInterval) -> &'a str| {
-            lines
-                .iter()
-                .map(|line| text_width(&sanitize(text(line))))
-                .max()
-                .unwrap_or(0)
-        };
-        let name_width = longest(|line| line.label())
+        let (mut longest_name, mut longest_mounts) = (0, 0);
+        for line in lines {
+            longest_name = longest_name.max(text_width(&sanitize(line.label())));
+            longest_mounts = longest_mounts.max(text_width(&sanitize(&line.names.mountpoints)));
+        }
+        let name_width = longest_name
             .min(max_name_width(line_width))
             .max(MIN_NAME_WIDTH);
-        let mounts_width = if options.mounts {
-            MOUNTS_GAP
-                + longest(|line| &line.names.mountpoints)
-                    .min(max_mounts_width(line_width))
-                    .max(MOUNTS_TITLE.len())
-        } else {
-            0
-        };
-        let has_verdict_time = line_width >= MIN_WIDTH_WITH_VERDICT_TIME;
-        let verdict_width = if has_verdict_time {
-            VERDICT_WIDTH_WITH_TIME
-        } else {
-            VERDICT_WIDTH
-        };
-        let width = |column: &Column| {
-            if column.is_verdict() {
-                verdict_width
-            } else {
-                column.width
-            }
+        let mounts_width = longest_mounts.min(max_mounts_width(line_width));
+        let mut choice = Self {
+            shown: Vec::new(),
+            hidden: Vec::new(),
+            name_width,
+            verdict_width: match line_width {
+                MIN_WIDTH_WITH_VERDICT_TIME.. => VERDICT_WIDTH_WITH_TIME,
+                _ => VERDICT_WIDTH,
+            },
+            cells_width: 0,
+            titles: String::new(),
         };
         let counted = counted_columns(lines);
-        let is_counted =
-            |column: &Column| options.all_columns || column.quantity.needs() <= counted;
-        let fit = |is_candidate: &dyn Fn(&str) -> bool| {
-            let candidates: Vec<&Column> = COLUMNS
-                .iter()
-                .filter(|column| is_counted(column) && is_candidate(column.title))
-                .collect();
-            let widths = candidates
-                .iter()
-                .map(|column| width(column))
-                .chain([mounts_width]);
-            let ranks = candidates
-                .iter()
-                .map(|column| column.rank)
-                .chain([MOUNTS_RANK]);
-            let (widths, ranks): (Vec<usize>, Vec<u8>) = widths.zip(ranks).unzip();
-            let fitted = fit_columns(&widths, &ranks, line_width.saturating_sub(name_width));
-            // The last index is that of the mount points.
-            let column = |index: &usize| candidates.get(*index).copied();
-            let is_hidden = |index: &usize| !fitted.contains(index);
-            let hidden = (0..candidates.len())
-                .filter(is_hidden)
-                .map(|index| candidates[index].title)
-                .collect();
-            (fitted.iter().filter_map(column).collect::<Vec<_>>(), hidden)
+        let mut candidates: Vec<&Column> = COLUMNS.iter().collect();
+        candidates.retain(|column| options.all_columns || column.quantity.needs() <= counted);
+        let without = |titles: &[&str]| {
+            let mut others = candidates.clone();
+            others.retain(|column| !titles.contains(&column.title));
+            others
         };
-        let (mut shown, mut hidden): (_, Vec<&str>) =
-            fit(&|title| title != QUEUE.title || options.all_columns);
-        if hidden.iter().any(|title| QUEUES[..2].contains(title)) {
-            (shown, hidden) = fit(&|title| !QUEUES.contains(&title));
+        let mounts = match options.mounts {
+            true => MOUNTS_GAP + mounts_width.max(MOUNTS_TITLE.len()),
+            false => 0,
+        };
+        let room = line_width.saturating_sub(name_width);
+        if options.all_columns {
+            choice.fit(&candidates, mounts, room);
+        } else {
+            choice.fit(&without(&[QUEUE.title]), mounts, room);
         }
-        let cells_width = shown.iter().map(|column| width(column)).sum();
+        if choice
+            .hidden
+            .iter()
+            .any(|title| QUEUES[..2].contains(title))
+        {
+            choice.fit(&without(&QUEUES), mounts, room);
+        }
         let mut titles = format!("{NAME_TITLE:<name_width$}");
-        for column in &shown {
-            titles += &format!("{:>width$}", column.title, width = width(column));
+        for column in &choice.shown {
+            let width = choice.width(column);
+            choice.cells_width += width;
+            titles += &format!("{:>width$}", column.title);
         }
         if options.mounts {
             titles += &format!("{:MOUNTS_GAP$}{MOUNTS_TITLE}", "");
         }
-        let titles = ellipsize(&titles, line_width);
-        Self {
-            shown,
-            hidden,
-            name_width,
-            verdict_width,
-            cells_width,
-            titles,
+        choice.titles = ellipsize(&titles, line_width);
+        choice
+    }
+
+    /// Shows those of these columns that fit into `room` beside mount points of this width.
+    fn fit(&mut self, candidates: &[&'static Column], mounts: usize, room: usize) {
+        let mut widths: Vec<usize> = candidates.iter().map(|column| self.width(column)).collect();
+        let mut ranks: Vec<u8> = candidates.iter().map(|column| column.rank).collect();
+        widths.push(mounts);
+        ranks.push(MOUNTS_RANK);
+        let fitted = fit_columns(&widths, &ranks, room);
+        self.shown.clear();
+        self.hidden.clear();
+        for (at, column) in candidates.iter().enumerate() {
+            if fitted.contains(&at) {
+                self.shown.push(column);
+            } else {
+                self.hidden.push(column.title);
+            }
         }
     }
 
@@ -254,19 +249,17 @@ impl ColumnChoice {
 
 /// Returns the columns that the kernel prints for one of these devices; all if none of them has statistics.
 fn counted_columns(lines: &[&DeviceInterval]) -> Columns {
-    let stats = lines
-        .iter()
-        .filter_map(|line| line.activity())
-        .map(|activity| &activity.judged.interval);
-    let counted =
-        stats.map(
-            |stats| match (stats.flushes.is_counted(), stats.discards.is_counted()) {
-                (true, _) => Columns::Flushes,
-                (false, true) => Columns::Discards,
-                (false, false) => Columns::Basic,
-            },
-        );
-    counted.max().unwrap_or(Columns::Flushes)
+    let mut most = None;
+    for activity in lines.iter().filter_map(|line| line.activity()) {
+        let stats = &activity.judged.interval;
+        let counted = match (stats.flushes.is_counted(), stats.discards.is_counted()) {
+            (true, _) => Columns::Flushes,
+            (false, true) => Columns::Discards,
+            (false, false) => Columns::Basic,
+        };
+        most = most.max(Some(counted));
+    }
+    most.unwrap_or(Columns::Flushes)
 }
 
 #[cfg(test)]

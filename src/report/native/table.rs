@@ -5,7 +5,8 @@ use std::io::Write;
 use jiff::tz::TimeZone;
 use unicode_width::UnicodeWidthStr;
 
-use super::lines::{GAP, Message, date, draw_summary, event_text, header_line, who_line};
+use super::lines::{GAP, Message, date, event_text, header_line, who_line};
+use super::summary::draw_summary;
 use super::{
     ColumnChoice, Emphasis, MOUNTS_GAP, TableOptions, max_mounts_width, paint, paint_from,
 };
@@ -16,7 +17,7 @@ use crate::metrics::Completed;
 use crate::quantities::Quantity;
 use crate::quantities::device::{DISCARDS_PER_S, FLUSH_AWAIT_MS, FLUSHES_PER_S};
 use crate::report::evidence::{
-    hidden_io_wait_text, incident_parts, present_harm, timed_evidence_sentences,
+    hidden_io_wait_text, incident_parts, no_cpu_text, present_harm, timed_evidence_sentences,
 };
 use crate::report::layout::{
     DEFAULT_WIDTH, UNLIMITED_WIDTH, ellipsize, sentence_width, text_width, time_of_day, wrap,
@@ -47,6 +48,8 @@ pub struct TableWriter {
     /// The date of the last interval.
     date: String,
     has_explained_mark: bool,
+    /// True if the last interval had hardly any CPU available.
+    lacked_cpu: bool,
 }
 
 impl TableWriter {
@@ -68,6 +71,7 @@ impl TableWriter {
             lines_since_titles: None,
             date: String::new(),
             has_explained_mark: false,
+            lacked_cpu: false,
         }
     }
 
@@ -102,7 +106,6 @@ impl TableWriter {
         if !self.has_columns && !lines.is_empty() {
             self.columns = ColumnChoice::new(&self.options, self.width, &lines);
             self.has_columns = true;
-            self.name_hidden(out);
         }
         let are_titles_due = self.are_titles_due(lines.len() + rows.events.len() + 2);
         if self.lines_since_titles.is_some() {
@@ -122,6 +125,12 @@ impl TableWriter {
         if let Some(text) = hidden_io_wait_text(&rows.header).filter(|_| self.options.explain) {
             self.push_wrapped(&text, "  ", out);
         }
+        let no_cpu = no_cpu_text(&rows.header);
+        // The host line has the number; the sentence is said when it begins.
+        if let Some(text) = no_cpu.as_ref().filter(|_| !self.lacked_cpu) {
+            self.push_wrapped(text, "  ", out);
+        }
+        self.lacked_cpu = no_cpu.is_some();
         for event in &rows.events {
             let text = event_text(event);
             self.push_line(
@@ -145,9 +154,9 @@ impl TableWriter {
         self.explain_mark(&lines, out);
     }
 
-    /// Appends a note that names the hidden columns.
-    fn name_hidden(&mut self, out: &mut Vec<u8>) {
-        if !self.columns.hidden.is_empty() {
+    /// Appends a note that names the hidden columns, at the end of a run.
+    pub fn name_hidden(&mut self, out: &mut Vec<u8>) {
+        if self.has_columns && !self.columns.hidden.is_empty() {
             let (width, titles) = (self.width, self.columns.hidden.join(" "));
             let note = format!("hidden at width {width}: {titles} (--width N, --all-columns)");
             self.push_wrapped(&note, "", out);
@@ -183,18 +192,13 @@ impl TableWriter {
     fn push_device(&mut self, line: &DeviceInterval, out: &mut Vec<u8>) {
         self.push_name(line.label(), out);
         let has_mounts = self.options.mounts && !line.names.mountpoints.is_empty();
-        let hidden_activity = || {
-            line.activity()
-                .filter(|activity| self.is_activity_hidden(activity))
-        };
-        match Message::for_state(&line.state)
-            .or_else(|| hidden_activity().map(Message::for_hidden_activity))
-        {
-            Some(message) => self.push_message(&message, has_mounts, out),
-            None => line
-                .activity()
-                .into_iter()
-                .for_each(|activity| self.push_cells(activity, out)),
+        let activity = line.activity();
+        let hidden = activity.filter(|activity| self.is_activity_hidden(activity));
+        let message = Message::for_state(&line.state);
+        if let Some(message) = message.or_else(|| hidden.map(Message::for_hidden_activity)) {
+            self.push_message(&message, has_mounts, out);
+        } else if let Some(activity) = activity {
+            self.push_cells(activity, out);
         }
         if has_mounts {
             self.push_mounts(&line.names.mountpoints, out);
@@ -295,11 +299,9 @@ impl TableWriter {
             let (begin, width) = (out.len(), self.columns.width(column));
             column.push_cell(activity, width, width - 1, out);
             if self.options.colors {
-                let begin = begin
-                    + out[begin..]
-                        .iter()
-                        .take_while(|byte| **byte == b' ')
-                        .count();
+                let cell = &out[begin..];
+                let blanks = cell.iter().take_while(|byte| **byte == b' ').count();
+                let begin = begin + blanks;
                 let threshold = self.options.saturation_threshold;
                 paint_from(
                     begin,
@@ -331,12 +333,10 @@ impl TableWriter {
     /// Appends a message instead of the cells: padded to their width if something follows.
     fn push_message(&self, message: &Message, is_followed: bool, out: &mut Vec<u8>) {
         let cells = self.columns.cells_width;
-        let width = self.width.saturating_sub(self.columns.name_width + 1);
-        let width = if is_followed {
-            width.min(cells.saturating_sub(1))
-        } else {
-            width
-        };
+        let mut width = self.width.saturating_sub(self.columns.name_width + 1);
+        if is_followed {
+            width = width.min(cells.saturating_sub(1));
+        }
         let text = message
             .fitting(width)
             .map(|text| ellipsize(text, width))
@@ -353,12 +353,8 @@ impl TableWriter {
         let has_mark = |activity: &DeviceActivity| {
             activity.flag.is_some() && activity.judged.interval.util_pct().is_some()
         };
-        if !self.has_explained_mark
-            && lines
-                .iter()
-                .filter_map(|line| line.activity())
-                .any(has_mark)
-        {
+        let mut activities = lines.iter().filter_map(|line| line.activity());
+        if !self.has_explained_mark && activities.any(has_mark) {
             self.has_explained_mark = true;
             let text = "? kernel util is implausible: above its upper bound";
             self.push_wrapped(text, "", out);
@@ -488,9 +484,10 @@ mod tests {
         ] {
             table.push_interval(&interval(vec![device]), &mut out);
         }
+        table.name_hidden(&mut out);
         let text = String::from_utf8(out).unwrap();
         let lines: Vec<&str> = text.lines().collect();
-        let (notes, rest) = lines.split_at(3);
+        let (rest, notes) = lines.split_at(lines.len() - 3);
         let expected = [
             "hidden at width 60: rMB/s r_sz wMB/s w_sz d/s dMB/s d_await",
             "d_sz rmrg wmrg dmrg inflt ≤util r_sat w_sat (--width N,",

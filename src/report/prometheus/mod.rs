@@ -15,17 +15,18 @@ use std::time::Duration;
 
 use Columns::{Basic, Discards, Flushes, Partition};
 use Value::{Real, Whole};
+use Values::{Cgroup, Device, Health, Host, Kernel};
 use jiff::Timestamp;
 
 use crate::attribution::Limit;
 use crate::counters::{Columns, Counters, FACTS, Fact, FactValue, Missing};
-use crate::intervals::{
-    Buckets, Cause, DeviceSnapshot, Incident, LATENCY_BOUNDS_MS, LimitedCgroup, MetricsSnapshot,
-    QUEUE_BOUNDS,
-};
+use crate::intervals::{Cause, Incident};
 use crate::judge::{Compared, RateUnit, Verdict};
 use crate::metrics::in_flight;
 use crate::sanitize::sanitize;
+use crate::totals::{
+    Buckets, DeviceSnapshot, LATENCY_BOUNDS_MS, LimitedCgroup, MetricsSnapshot, QUEUE_BOUNDS,
+};
 use crate::units::SECTOR_BYTES;
 
 /// The value of the header `Content-Type`.
@@ -59,11 +60,8 @@ pub fn node_exporter_rules() -> String {
 }
 
 /// Returns the families of metrics with their meanings, for the manual.
-pub(in crate::report) fn metrics() -> Vec<(&'static str, &'static str)> {
-    FAMILIES
-        .iter()
-        .map(|family| (family.name, family.help))
-        .collect()
+pub(super) fn metrics() -> impl Iterator<Item = (&'static str, &'static str)> {
+    FAMILIES.iter().map(|family| (family.name, family.help))
 }
 
 /// Returns the metrics for a scrape; `interval` is the time between samples.
@@ -80,11 +78,14 @@ pub fn metrics_text(snapshot: &MetricsSnapshot, interval: Duration) -> Vec<u8> {
 /// Returns labels for every metric of a recording, given by their names and values: it lacks those that Prometheus adds
 /// when it scrapes, such as `instance`.
 pub fn common_labels(labels: &[(String, String)]) -> String {
-    let labels = labels
-        .iter()
-        .map(|(name, value)| label(name, value))
-        .collect::<Vec<_>>();
-    labels.join(",")
+    let mut text = Vec::new();
+    for (name, value) in labels {
+        if !text.is_empty() {
+            text.push(b',');
+        }
+        push_label(name, value, &mut text);
+    }
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// Writes all metadata, which precede the metrics of a recording, for `promtool tsdb create-blocks-from openmetrics`.
@@ -94,16 +95,17 @@ pub fn common_labels(labels: &[(String, String)]) -> String {
 /// for the whole recording. The last line is [`END`].
 pub fn push_metadata(out: &mut Vec<u8>) {
     let mut metrics = Metrics::new(None, "", out);
-    FAMILIES
-        .iter()
-        .for_each(|family| metrics.push_metadata(family));
+    for family in FAMILIES.iter() {
+        metrics.push_metadata(family);
+    }
 }
 
 /// Writes the metrics at one point in time with these labels; nothing if that time is not known.
 pub fn push_metrics(snapshot: &MetricsSnapshot, labels: &str, out: &mut Vec<u8>) {
     let mut metrics = Metrics::new(snapshot.at, labels, out);
-    let families = FAMILIES.iter().filter(|_| snapshot.at.is_some());
-    families.for_each(|family| family.write(snapshot, None, &mut metrics));
+    for family in FAMILIES.iter().filter(|_| snapshot.at.is_some()) {
+        family.write(snapshot, None, &mut metrics);
+    }
 }
 
 /// The text after the last point in time.
@@ -152,7 +154,7 @@ impl<'a> Metrics<'a> {
 
     /// Writes the lines that precede the metrics of a family.
     fn push_metadata(&mut self, family: &Family) {
-        let (Family { name, help, .. }, kind) = (family, family.kind());
+        let (name, help, kind) = (family.name, family.help, family.kind());
         // Writing to a Vec cannot fail.
         let _ = write!(self.out, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
     }
@@ -208,12 +210,6 @@ impl<'a> Metrics<'a> {
     }
 }
 
-fn label(name: &str, value: &str) -> String {
-    let mut text = Vec::new();
-    push_label(name, value, &mut text);
-    String::from_utf8_lossy(&text).into_owned()
-}
-
 /// Appends a label. Backslashes, quotes and line feeds are escaped as the format requires; characters that control a
 /// terminal are replaced, because people also look at metrics on terminals.
 fn push_label(name: &str, value: &str, out: &mut Vec<u8>) {
@@ -253,15 +249,11 @@ enum Values {
 }
 
 impl Family {
-    const fn help(self, help: &'static str) -> Self {
-        Self { help, ..self }
-    }
-
     /// Its type, as the text format names it.
     fn kind(&self) -> &'static str {
         match self.values {
             _ if self.name.ends_with("_total") => "counter",
-            Values::Device(_) if self.name.contains("_interval_") => "histogram",
+            Device(_) if self.name.contains("_interval_") => "histogram",
             _ => "gauge",
         }
     }
@@ -273,70 +265,62 @@ impl Family {
         interval: Option<Duration>,
         metrics: &mut Metrics<'a>,
     ) {
-        (metrics.family, metrics.labels) = (self.name, Vec::new());
-        if let Values::Host(value) = self.values {
-            let version = [("version", env!("CARGO_PKG_VERSION"))];
-            let labels = if self.name == BUILD {
-                &version[..]
-            } else {
-                &[]
-            };
-            value(snapshot, interval)
-                .into_iter()
-                .for_each(|value| metrics.push(labels, value));
-        }
-        if let Values::Cgroup(write) = self.values {
-            for cgroup in &snapshot.cgroups {
-                let path = cgroup.cgroup.as_deref().unwrap_or("other");
-                metrics.labels = vec![("device", &cgroup.device), ("cgroup", path)];
-                write(cgroup, metrics);
+        metrics.family = self.name;
+        match self.values {
+            Host(value) => {
+                metrics.labels = match self.name {
+                    BUILD => vec![("version", env!("CARGO_PKG_VERSION"))],
+                    _ => Vec::new(),
+                };
+                if let Some(value) = value(snapshot, interval) {
+                    metrics.push(&[], value);
+                }
+            }
+            Cgroup(write) => {
+                for cgroup in &snapshot.cgroups {
+                    let path = cgroup.cgroup.as_deref().unwrap_or("other");
+                    metrics.labels = vec![("device", &cgroup.device), ("cgroup", path)];
+                    write(cgroup, metrics);
+                }
+            }
+            Kernel(..) | Device(_) | Health(_) => {
+                for device in &snapshot.devices {
+                    metrics.labels = vec![("device", &device.info.node.name)];
+                    self.write_device(device, metrics);
+                }
             }
         }
-        for device in &snapshot.devices {
-            metrics.labels = vec![("device", &device.info.node.name)];
-            match self.values {
-                Values::Kernel(columns, value) => {
-                    let Counters {
-                        columns: known,
-                        missing,
-                        ..
-                    } = device.counters;
-                    if known >= columns && !is_missing(self.name, missing) {
-                        metrics.push(&[], value(&device.counters));
-                    }
+    }
+
+    fn write_device(&self, device: &DeviceSnapshot, metrics: &mut Metrics<'_>) {
+        match self.values {
+            Kernel(columns, value) => {
+                let counters = &device.counters;
+                if counters.columns >= columns && !is_missing(self.name, counters.missing) {
+                    metrics.push(&[], value(counters));
                 }
-                Values::Device(write) => write(device, metrics),
-                Values::Health(fact) => {
-                    match device
-                        .health
-                        .as_ref()
-                        .and_then(|health| health.value(fact.name))
-                    {
-                        Some(FactValue::Word(word)) => metrics.push(&[("state", word)], Whole(1)),
-                        Some(FactValue::Number(number)) if fact.scale == 1.0 => {
-                            metrics.push(&[], Whole(*number));
-                        }
-                        Some(FactValue::Number(number)) => {
-                            metrics.push(&[], Real(*number as f64 * fact.scale));
-                        }
-                        None => {}
-                    }
-                }
-                Values::Host(_) | Values::Cgroup(_) => {}
             }
+            Device(write) => write(device, metrics),
+            Health(fact) => {
+                let health = device.health.as_ref();
+                match health.and_then(|health| health.value(fact.name)) {
+                    Some(FactValue::Word(word)) => metrics.push(&[("state", word)], Whole(1)),
+                    Some(FactValue::Number(number)) if fact.scale == 1.0 => {
+                        metrics.push(&[], Whole(*number));
+                    }
+                    Some(FactValue::Number(number)) => {
+                        metrics.push(&[], Real(*number as f64 * fact.scale));
+                    }
+                    None => {}
+                }
+            }
+            Host(_) | Cgroup(_) => {}
         }
     }
 }
 
-const fn host(
-    name: &'static str,
-    value: fn(&MetricsSnapshot, Option<Duration>) -> Option<Value>,
-) -> Family {
-    Family {
-        name,
-        help: "",
-        values: Values::Host(value),
-    }
+const fn family(name: &'static str, values: Values, help: &'static str) -> Family {
+    Family { name, help, values }
 }
 
 /// Returns whether a log lacks the counter of the kernel that a family shows.
@@ -348,30 +332,6 @@ fn is_missing(name: &str, missing: Missing) -> bool {
         || has("io_time_seconds") && missing.busy_ms
         || has("io_time_weighted") && missing.weighted_ms
         || has("_time_seconds") && !has("io_time") && missing.ms
-}
-
-const fn kernel(name: &'static str, columns: Columns, value: fn(&Counters) -> Value) -> Family {
-    Family {
-        name,
-        help: "",
-        values: Values::Kernel(columns, value),
-    }
-}
-
-const fn device(name: &'static str, write: fn(&DeviceSnapshot, &mut Metrics<'_>)) -> Family {
-    Family {
-        name,
-        help: "",
-        values: Values::Device(write),
-    }
-}
-
-const fn cgroup(name: &'static str, write: fn(&LimitedCgroup, &mut Metrics<'_>)) -> Family {
-    Family {
-        name,
-        help: "",
-        values: Values::Cgroup(write),
-    }
 }
 
 impl Metrics<'_> {
@@ -398,19 +358,13 @@ impl Metrics<'_> {
         let Some(begin) = incident.begin.at else {
             return;
         };
+        let begin_is_known = incident.begin_is_known.to_string();
         let labels = [
             ("incident", &*incident.id.to_string()),
             ("victim", &incident.victim.device),
             ("cause", incident.cause.as_ref().map_or("", Cause::name)),
             ("owner", incident.owner.as_deref().unwrap_or_default()),
-            (
-                "begin_known",
-                if incident.begin_is_known {
-                    "true"
-                } else {
-                    "false"
-                },
-            ),
+            ("begin_known", &begin_is_known),
         ];
         self.push(&labels, Value::Real(begin.as_millisecond() as f64 / 1e3));
     }
@@ -443,194 +397,302 @@ const BUILD: &str = "blkstat_build_info";
 
 /// All families.
 static FAMILIES: LazyLock<Vec<Family>> = LazyLock::new(|| {
-    let of_fact = |fact: &'static Fact| Family {
-        name: fact.metric,
-        help: fact.meaning,
-        values: Values::Health(fact),
-    };
-    let facts = FACTS.iter().filter(|fact| !fact.metric.is_empty());
-    OWN_FAMILIES
-        .iter()
-        .copied()
-        .chain(facts.map(of_fact))
-        .collect()
+    let mut families = OWN_FAMILIES.to_vec();
+    for fact in FACTS.iter().filter(|fact| !fact.metric.is_empty()) {
+        families.push(family(fact.metric, Health(fact), fact.meaning));
+    }
+    families
 });
 
 /// The families beside those of [`FACTS`].
 const OWN_FAMILIES: &[Family] = &[
-    host(BUILD, |_, _| Some(Whole(1))).help("The version of blkstat."),
-    host("blkstat_sample_interval_seconds", |_, interval| Some(Real(interval?.as_secs_f64())))
-        .help("Time between samples."),
-    host("blkstat_last_sample_timestamp_seconds", |s, _| {
-        Some(Real(s.at?.as_millisecond() as f64 / 1e3))
-    })
-    .help("Time of the last sample. All metrics are of that time."),
-    host("blkstat_intervals_total", |s, _| Some(Whole(s.intervals)))
-        .help("Intervals between two samples since the start of blkstat."),
-    host("blkstat_missed_samples_total", |s, _| Some(Whole(s.missed_samples)))
-        .help("Samples that were due and could not be taken in time; the interval around them is longer."),
-    host("blkstat_skipped_cgroup_scans_total", |s, _| Some(Whole(s.skipped_scans)))
-        .help("Scans of cgroups that were left out because they would have cost too much CPU time."),
-    host("blkstat_procs_blocked", |s, _| s.host.blocked.map(Whole))
-        .help("Tasks blocked on I/O at the time of the last sample."),
-    host("blkstat_pressure_io_waiting_seconds_total", |s, _| from_us(s.host.pressure?.some_us))
-        .help("Time in which some task waited for I/O (PSI). Asynchronous I/O does not count."),
-    host("blkstat_pressure_io_stalled_seconds_total", |s, _| from_us(s.host.pressure?.full_us))
-        .help("Time in which all tasks that had work waited for I/O (PSI)."),
-    host("blkstat_pressure_memory_waiting_seconds_total", |s, _| from_us(s.host.memory_pressure?.some_us))
-        .help("Time in which some task waited for memory (PSI)."),
-    host("blkstat_pressure_memory_stalled_seconds_total", |s, _| from_us(s.host.memory_pressure?.full_us))
-        .help("Time in which all tasks that had work waited for memory (PSI)."),
-    device("blkstat_disk_info", |device, metrics| {
-        let info = &device.info;
-        let mut labels = vec![
-            ("name", info.name()),
-            ("kind", info.node.kind.name()),
-            ("role", info.role),
-            ("model", info.node.model.as_deref().unwrap_or_default()),
-            ("serial", info.node.serial.as_deref().unwrap_or_default()),
-            ("identity", info.node.identity.as_deref().unwrap_or_default()),
-        ];
-        if let Some((volume, pod)) = info.kubernetes_volume() {
-            labels.extend([("pv", volume), ("pod_uid", pod)]);
-        }
-        metrics.push(&labels, Whole(1));
-    })
-    .help(
+    family(
+        BUILD,
+        Host(|_, _| Some(Whole(1))),
+        "The version of blkstat.",
+    ),
+    family(
+        "blkstat_sample_interval_seconds",
+        Host(|_, interval| Some(Real(interval?.as_secs_f64()))),
+        "Time between samples.",
+    ),
+    family(
+        "blkstat_last_sample_timestamp_seconds",
+        Host(|s, _| Some(Real(s.at?.as_millisecond() as f64 / 1e3))),
+        "Time of the last sample. All metrics are of that time.",
+    ),
+    family(
+        "blkstat_intervals_total",
+        Host(|s, _| Some(Whole(s.intervals))),
+        "Intervals between two samples since the start of blkstat.",
+    ),
+    family(
+        "blkstat_missed_samples_total",
+        Host(|s, _| Some(Whole(s.missed_samples))),
+        "Samples that were due and could not be taken in time; the interval around them is longer.",
+    ),
+    family(
+        "blkstat_skipped_cgroup_scans_total",
+        Host(|s, _| Some(Whole(s.skipped_scans))),
+        "Scans of cgroups that were left out because they would have cost too much CPU time.",
+    ),
+    family(
+        "blkstat_procs_blocked",
+        Host(|s, _| s.host.blocked.map(Whole)),
+        "Tasks blocked on I/O at the time of the last sample.",
+    ),
+    family(
+        "blkstat_pressure_io_waiting_seconds_total",
+        Host(|s, _| from_us(s.host.pressure?.some_us)),
+        "Time in which some task waited for I/O (PSI). Asynchronous I/O does not count.",
+    ),
+    family(
+        "blkstat_pressure_io_stalled_seconds_total",
+        Host(|s, _| from_us(s.host.pressure?.full_us)),
+        "Time in which all tasks that had work waited for I/O (PSI).",
+    ),
+    family(
+        "blkstat_pressure_memory_waiting_seconds_total",
+        Host(|s, _| from_us(s.host.memory_pressure?.some_us)),
+        "Time in which some task waited for memory (PSI).",
+    ),
+    family(
+        "blkstat_pressure_memory_stalled_seconds_total",
+        Host(|s, _| from_us(s.host.memory_pressure?.full_us)),
+        "Time in which all tasks that had work waited for memory (PSI).",
+    ),
+    family(
+        "blkstat_disk_info",
+        Device(|device, metrics| {
+            let info = &device.info;
+            let mut labels = vec![
+                ("name", info.name()),
+                ("kind", info.node.kind.name()),
+                ("role", info.role),
+                ("model", info.node.model.as_deref().unwrap_or_default()),
+                ("serial", info.node.serial.as_deref().unwrap_or_default()),
+                (
+                    "identity",
+                    info.node.identity.as_deref().unwrap_or_default(),
+                ),
+            ];
+            if let Some((volume, pod)) = info.kubernetes_volume() {
+                labels.extend([("pv", volume), ("pod_uid", pod)]);
+            }
+            metrics.push(&labels, Whole(1));
+        }),
         "Names of the device and its place in the stack. Sums over the role 'physical' count each request \
          once.",
     ),
-    kernel("blkstat_disk_reads_completed_total", Partition, |counters| Whole(counters.reads.ios))
-        .help("Reads completed."),
-    kernel("blkstat_disk_reads_merged_total", Basic, |counters| Whole(counters.reads.merges))
-        .help("Reads merged with an adjacent one before they were issued."),
-    kernel("blkstat_disk_read_bytes_total", Partition, |counters| bytes(counters.reads.sectors))
-        .help("Bytes read."),
-    kernel("blkstat_disk_read_time_seconds_total", Basic, |counters| from_ms(counters.reads.ms))
-        .help("Time from start to completion, summed over all reads."),
-    kernel("blkstat_disk_writes_completed_total", Partition, |counters| Whole(counters.writes.ios))
-        .help("Writes completed."),
-    kernel("blkstat_disk_writes_merged_total", Basic, |counters| Whole(counters.writes.merges))
-        .help("Writes merged with an adjacent one before they were issued."),
-    kernel("blkstat_disk_written_bytes_total", Partition, |counters| bytes(counters.writes.sectors))
-        .help("Bytes written."),
-    kernel("blkstat_disk_write_time_seconds_total", Basic, |counters| from_ms(counters.writes.ms))
-        .help("Time from start to completion, summed over all writes."),
-    device("blkstat_disk_io_now", |d, m| {
-        in_flight(&d.counters).into_iter().for_each(|count| m.push(&[], Whole(count)));
-    })
-        .help("Requests in flight at the time of the last sample."),
-    kernel("blkstat_disk_io_time_seconds_total", Basic, |counters| from_ms(counters.busy_ms))
-        .help("Time with a request in flight, as the kernel counts it."),
-    kernel("blkstat_disk_io_time_weighted_seconds_total", Basic, |counters| from_ms(counters.weighted_ms))
-        .help("Time multiplied by the requests in flight. Its rate is the mean queue."),
-    kernel("blkstat_disk_discards_completed_total", Discards, |counters| Whole(counters.discards.ios))
-        .help("Discards completed."),
-    kernel("blkstat_disk_discards_merged_total", Discards, |counters| Whole(counters.discards.merges))
-        .help("Discards merged with an adjacent one before they were issued."),
-    kernel("blkstat_disk_discarded_sectors_total", Discards, |counters| Whole(counters.discards.sectors))
-        .help("Sectors of 512 bytes discarded."),
-    kernel("blkstat_disk_discard_time_seconds_total", Discards, |counters| from_ms(counters.discards.ms))
-        .help("Time from start to completion, summed over all discards."),
-    kernel("blkstat_disk_flush_requests_total", Flushes, |counters| Whole(counters.flushes))
-        .help("Flushes completed."),
-    kernel("blkstat_disk_flush_requests_time_seconds_total", Flushes, |counters| from_ms(counters.flush_ms))
-        .help("Time from start to completion, summed over all flushes."),
-    device("blkstat_disk_verdict_seconds_total", |device, metrics| {
-        for (verdict, seconds) in device.totals.sum.times.iter() {
-            let verdict = verdict.map_or("unknown", Verdict::name);
-            metrics.push(&[("verdict", verdict)], Real(seconds));
-        }
-    })
-    .help(
+    family(
+        "blkstat_disk_reads_completed_total",
+        Kernel(Partition, |counters| Whole(counters.reads.ios)),
+        "Reads completed.",
+    ),
+    family(
+        "blkstat_disk_reads_merged_total",
+        Kernel(Basic, |counters| Whole(counters.reads.merges)),
+        "Reads merged with an adjacent one before they were issued.",
+    ),
+    family(
+        "blkstat_disk_read_bytes_total",
+        Kernel(Partition, |counters| bytes(counters.reads.sectors)),
+        "Bytes read.",
+    ),
+    family(
+        "blkstat_disk_read_time_seconds_total",
+        Kernel(Basic, |counters| from_ms(counters.reads.ms)),
+        "Time from start to completion, summed over all reads.",
+    ),
+    family(
+        "blkstat_disk_writes_completed_total",
+        Kernel(Partition, |counters| Whole(counters.writes.ios)),
+        "Writes completed.",
+    ),
+    family(
+        "blkstat_disk_writes_merged_total",
+        Kernel(Basic, |counters| Whole(counters.writes.merges)),
+        "Writes merged with an adjacent one before they were issued.",
+    ),
+    family(
+        "blkstat_disk_written_bytes_total",
+        Kernel(Partition, |counters| bytes(counters.writes.sectors)),
+        "Bytes written.",
+    ),
+    family(
+        "blkstat_disk_write_time_seconds_total",
+        Kernel(Basic, |counters| from_ms(counters.writes.ms)),
+        "Time from start to completion, summed over all writes.",
+    ),
+    family(
+        "blkstat_disk_io_now",
+        Device(|d, m| {
+            in_flight(&d.counters)
+                .into_iter()
+                .for_each(|count| m.push(&[], Whole(count)));
+        }),
+        "Requests in flight at the time of the last sample.",
+    ),
+    family(
+        "blkstat_disk_io_time_seconds_total",
+        Kernel(Basic, |counters| from_ms(counters.busy_ms)),
+        "Time with a request in flight, as the kernel counts it.",
+    ),
+    family(
+        "blkstat_disk_io_time_weighted_seconds_total",
+        Kernel(Basic, |counters| from_ms(counters.weighted_ms)),
+        "Time multiplied by the requests in flight. Its rate is the mean queue.",
+    ),
+    family(
+        "blkstat_disk_discards_completed_total",
+        Kernel(Discards, |counters| Whole(counters.discards.ios)),
+        "Discards completed.",
+    ),
+    family(
+        "blkstat_disk_discards_merged_total",
+        Kernel(Discards, |counters| Whole(counters.discards.merges)),
+        "Discards merged with an adjacent one before they were issued.",
+    ),
+    family(
+        "blkstat_disk_discarded_sectors_total",
+        Kernel(Discards, |counters| Whole(counters.discards.sectors)),
+        "Sectors of 512 bytes discarded.",
+    ),
+    family(
+        "blkstat_disk_discard_time_seconds_total",
+        Kernel(Discards, |counters| from_ms(counters.discards.ms)),
+        "Time from start to completion, summed over all discards.",
+    ),
+    family(
+        "blkstat_disk_flush_requests_total",
+        Kernel(Flushes, |counters| Whole(counters.flushes)),
+        "Flushes completed.",
+    ),
+    family(
+        "blkstat_disk_flush_requests_time_seconds_total",
+        Kernel(Flushes, |counters| from_ms(counters.flush_ms)),
+        "Time from start to completion, summed over all flushes.",
+    ),
+    family(
+        "blkstat_disk_verdict_seconds_total",
+        Device(|device, metrics| {
+            for (verdict, seconds) in device.totals.sum.times.iter() {
+                let verdict = verdict.map_or("unknown", Verdict::name);
+                metrics.push(&[("verdict", verdict)], Real(seconds));
+            }
+        }),
         "Seconds with each verdict since the start of blkstat; 'unknown' without data. See 'blkstat help \
          verdicts'.",
     ),
-    device("blkstat_disk_incident_begin_timestamp_seconds", |device, metrics| {
-        if let Some(incident) = &device.incident {
-            metrics.incident(incident);
-        }
-    })
-    .help(
+    family(
+        "blkstat_disk_incident_begin_timestamp_seconds",
+        Device(|device, metrics| {
+            if let Some(incident) = &device.incident {
+                metrics.incident(incident);
+            }
+        }),
         "Time at which the incident began that the device belongs to; no series without one. The labels say its \
          number, the topmost device that suffers, the cause, the cgroup that owns it, and whether its beginning \
          was observed ('false': it may have begun earlier).",
     ),
-    device("blkstat_disk_stalled_seconds_total", |d, m| m.push(&[], Real(d.totals.stalled_s)))
-        .help(
-            "Seconds in intervals in which requests were in flight and none completed, since the start of \
+    family(
+        "blkstat_disk_stalled_seconds_total",
+        Device(|d, m| m.push(&[], Real(d.totals.stalled_s))),
+        "Seconds in intervals in which requests were in flight and none completed, since the start of \
          blkstat.",
-        ),
-    device("blkstat_disk_interval_latency_seconds", |device, metrics| {
-        metrics.latency("read", &device.totals.reads);
-        metrics.latency("write", &device.totals.writes);
-        if device.counters.columns >= Discards {
-            metrics.latency("discard", &device.totals.discards);
-        }
-    })
-    .help(
+    ),
+    family(
+        "blkstat_disk_interval_latency_seconds",
+        Device(|device, metrics| {
+            metrics.latency("read", &device.totals.reads);
+            metrics.latency("write", &device.totals.writes);
+            if device.counters.columns >= Discards {
+                metrics.latency("discard", &device.totals.discards);
+            }
+        }),
         "Requests by the mean latency of the interval in which they completed: not request percentiles, \
          since slow requests hide among fast ones of their interval. Sum and count are exact.",
     ),
-    device("blkstat_disk_interval_queue", |device, metrics| {
-        let queue = &device.totals.queue;
-        metrics.push_histogram(&[], &QUEUE_BOUNDS, queue, queue.sum);
-    })
-    .help(
+    family(
+        "blkstat_disk_interval_queue",
+        Device(|device, metrics| {
+            let queue = &device.totals.queue;
+            metrics.push_histogram(&[], &QUEUE_BOUNDS, queue, queue.sum);
+        }),
         "Intervals by their mean number of requests waiting or being served: it shows bursts that the \
          average between two scrapes hides.",
     ),
-    device("blkstat_disk_compared_time_seconds_total", |d, m| {
-        m.compared(d, |of| of.taken_ms / 1e3);
-    })
-    .help(
+    family(
+        "blkstat_disk_compared_time_seconds_total",
+        Device(|d, m| {
+            m.compared(d, |of| of.taken_ms / 1e3);
+        }),
         "Time of the requests whose unloaded latency is known. Divided by \
          blkstat_disk_unloaded_time_seconds_total, it is the saturation: latency as a multiple of \
          the highest that the unloaded device may have.",
     ),
-    device("blkstat_disk_unloaded_time_seconds_total", |d, m| {
-        m.compared(d, |of| of.unloaded_ms / 1e3);
-    })
-    .help(
+    family(
+        "blkstat_disk_unloaded_time_seconds_total",
+        Device(|d, m| {
+            m.compared(d, |of| of.unloaded_ms / 1e3);
+        }),
         "Time that the requests in blkstat_disk_compared_time_seconds_total would have taken on the \
          unloaded device at most.",
     ),
-    device("blkstat_disk_unloaded_latency_seconds", |device, metrics| {
-        for (direction, unloaded) in ["read", "write"].into_iter().zip(device.totals.unloaded) {
-            if let Some((ms, source)) = unloaded {
-                metrics.push(&[("direction", direction), ("source", source.name())], Real(ms / 1e3));
+    family(
+        "blkstat_disk_unloaded_latency_seconds",
+        Device(|device, metrics| {
+            for (direction, unloaded) in ["read", "write"].into_iter().zip(device.totals.unloaded) {
+                if let Some((ms, source)) = unloaded {
+                    metrics.push(
+                        &[("direction", direction), ("source", source.name())],
+                        Real(ms / 1e3),
+                    );
+                }
             }
-        }
-    })
-    .help(
+        }),
         "Baseline: the highest unloaded latency that requests of their size may have, as they were compared \
          with it last, and its source.",
     ),
-    device("blkstat_disk_limit_iops", |d, m| m.limits(&d.limits, RateUnit::Requests, true)).help(
+    family(
+        "blkstat_disk_limit_iops",
+        Device(|d, m| m.limits(&d.limits, RateUnit::Requests, true)),
         "Known limits in requests per second: the given one (--cap), and the one that the device reached \
          last, of a cgroup or inferred from a rate that stayed constant.",
     ),
-    device("blkstat_disk_limit_bytes_per_second", |d, m| m.limits(&d.limits, RateUnit::Kib, true))
-        .help("Known limits in bytes per second, with their sources."),
-    device("blkstat_disk_latency_over_peers_ratio", |d, m| {
-        for (direction, times) in ["read", "write"].into_iter().zip(d.over_peers) {
-            times.into_iter().for_each(|times| m.push(&[("direction", direction)], Real(times)));
-        }
-    })
-    .help(
+    family(
+        "blkstat_disk_limit_bytes_per_second",
+        Device(|d, m| m.limits(&d.limits, RateUnit::Kib, true)),
+        "Known limits in bytes per second, with their sources.",
+    ),
+    family(
+        "blkstat_disk_latency_over_peers_ratio",
+        Device(|d, m| {
+            for (direction, times) in ["read", "write"].into_iter().zip(d.over_peers) {
+                times
+                    .into_iter()
+                    .for_each(|times| m.push(&[("direction", direction)], Real(times)));
+            }
+        }),
         "Moving average of the latency over the median of the peers: the other disks of the same model or array \
          that serve a like load.",
     ),
-    cgroup("blkstat_cgroup_at_limit_seconds_total", |c, m| m.push(&[], Real(c.at_limit_s))).help(
+    family(
+        "blkstat_cgroup_at_limit_seconds_total",
+        Cgroup(|c, m| m.push(&[], Real(c.at_limit_s))),
         "Seconds in which the cgroup was at one of its own limits on the device, such as io.max; 'other' \
          is the sum over cgroups beyond the first hundred.",
     ),
-    cgroup("blkstat_cgroup_limit_iops", |c, m| m.limits(&c.limits, RateUnit::Requests, false))
-        .help("Limit of the cgroup on the device in requests per second, reached or not."),
-    cgroup("blkstat_cgroup_limit_bytes_per_second", |c, m| {
-        m.limits(&c.limits, RateUnit::Kib, false)
-    })
-    .help("Limit of the cgroup on the device in bytes per second, reached or not."),
+    family(
+        "blkstat_cgroup_limit_iops",
+        Cgroup(|c, m| m.limits(&c.limits, RateUnit::Requests, false)),
+        "Limit of the cgroup on the device in requests per second, reached or not.",
+    ),
+    family(
+        "blkstat_cgroup_limit_bytes_per_second",
+        Cgroup(|c, m| m.limits(&c.limits, RateUnit::Kib, false)),
+        "Limit of the cgroup on the device in bytes per second, reached or not.",
+    ),
 ];
 
 #[cfg(test)]

@@ -9,11 +9,10 @@ use crate::attribution::{Limit, LimitSource};
 use crate::counters::{
     CgroupHierarchy, Columns, Counters, FACTS, FactKind, HostState, Pressure, Requests,
 };
-use crate::intervals::{
-    Cause, DeviceInfo, DeviceNames, DeviceSnapshot, DeviceTotals, Incident, LimitedCgroup, Moment,
-};
+use crate::intervals::{Cause, DeviceNames, Incident, Moment};
 use crate::judge::{BaselineSource, Compared, IoDirection, RateUnit};
 use crate::topology::Node;
+use crate::totals::{DeviceInfo, DeviceSnapshot, DeviceTotals, LimitedCgroup};
 
 const INTERVAL: Duration = Duration::from_secs(1);
 

@@ -19,10 +19,11 @@ use crate::intervals::IntervalHeader;
 use crate::judge::Verdict;
 use crate::report::evidence::verdict_mark;
 use crate::report::layout::number_format::{duration, number};
-use crate::report::layout::{ellipsize, to_ascii, wrap};
+use crate::report::layout::{ellipsize, wrap};
 use crate::report::manual::verdict_meanings;
 use crate::report::native::{Emphasis, header_line};
 use crate::sanitize::sanitize;
+use crate::terminal::to_ascii;
 
 pub(crate) const MIN_SIZE: (u16, u16) = (60, 15);
 

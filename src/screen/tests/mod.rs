@@ -19,12 +19,14 @@ use super::{TEXT_FRACTION, live_history_bytes};
 use crate::clock::RealClock;
 use crate::counters::{Columns, Counters, Requests};
 use crate::intervals::{
-    BaselineStore, Detail, DeviceActivity, DeviceInterval, DeviceSelection, DeviceState,
-    IncidentSummary, Input, IntervalHeader, IntervalRows, Intervals, NextInterval,
+    Detail, DeviceActivity, DeviceInterval, DeviceSelection, DeviceState, IncidentSummary,
+    IntervalHeader, IntervalRows, Intervals, NextInterval,
 };
 use crate::judge::{Assessment, BaselineSource, Evidence, IoDirection, Latency, Verdict};
+use crate::known_baselines::BaselineStore;
 use crate::metrics::{Completed, Interval};
 use crate::report::native::{TableOptions, TableWriter};
+use crate::source::Input;
 use crate::topology::Topology;
 use crate::units::Span;
 
@@ -328,6 +330,9 @@ fn incidents_and_the_worst_interval_are_found() {
     press(&mut app, "]");
     assert!(text(&mut app).contains("no later incident"));
     assert_eq!(seen.len(), 1);
+    app.dropped_incidents = 7;
+    press(&mut app, "0[");
+    assert!(text(&mut app).contains("no earlier incident kept; 7 were too many"));
     press(&mut app, "0w");
     let worst = app.incidents.iter().map(|one| one.verdict).max();
     let row = app

@@ -85,7 +85,16 @@ pub(super) fn write_host(host: &FakeRoot, second: u64) {
         &format!("/system.slice/{DOCKER}"),
         40 * second,
     );
+    host.file(
+        "proc/3301/cmdline",
+        "/usr/bin/restic\0backup\0/srv/my data\0",
+    );
     process(host, 3302, "x\u{1b}[2J", 'D', &format!("/{HOSTILE}"), 0);
+    // It waits all the time to read a file.
+    host.file("proc/3302/schedstat", "5 0 1")
+        .file("proc/3302/syscall", "0 0x3 0x7ffe6c780ac7 0x1000")
+        .file("proc/3302/fdinfo/3", "pos:\t0\nmnt_id:\t30\n")
+        .file("proc/3302/mountinfo", "30 1 8:1 / / rw - ext4 /dev/sda1 rw");
 }
 
 /// Runs a command of blkstat for `seconds` intervals of one second on this host, after `change`.

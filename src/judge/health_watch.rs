@@ -4,10 +4,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use super::host_report::{NfsWait, hidden_io_wait_pct};
+use super::verdict::{Assessment, Evidence, HealthEvidence};
 use crate::counters::{HealthFacts, NFS_UNANSWERED, SYNC_ACTION, Sample};
-use crate::judge::{
-    Assessment, Evidence, HealthEvidence, Held, NfsWait, Verdict, hidden_io_wait_pct,
-};
 use crate::metrics::{HostStats, Interval, in_flight};
 use crate::topology::Topology;
 
@@ -22,6 +21,15 @@ const MIN_UNANSWERED_S: f64 = 3.0;
 /// The least share of the time in which some task waits for I/O where one waits all the time: pressure is measured at
 /// other times than the samples are taken.
 const MOST_OF_THE_TIME_PCT: f64 = 50.0;
+
+/// A device that holds requests back: a suspended volume, a frozen one, a controller that is reset.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Held {
+    /// Seconds since this was seen.
+    pub(super) for_s: f64,
+    /// Something is known to wait for it.
+    pub(super) is_waited_for: bool,
+}
 
 /// Follows the facts about the health of devices from step to step.
 #[derive(Debug, Default)]
@@ -63,6 +71,9 @@ struct Trouble {
 impl HealthWatch {
     /// Begins a step of the judge of this length, which ends with a sample.
     pub(super) fn begin(&mut self, sample: &Sample, seconds: f64) {
+        // Also those of devices that are gone.
+        self.troubles
+            .retain(|_, trouble| self.run_s - trouble.end_s <= MAX_PAUSE_S);
         self.run_s += seconds;
         self.has_trouble = false;
         self.previous = self.facts.take();
@@ -143,7 +154,8 @@ impl HealthWatch {
         &mut self,
         device: &str,
         assessment: &mut Assessment,
-        (stats, idle_s): (&Interval, Option<f64>),
+        stats: &Interval,
+        idle_s: Option<f64>,
         topology: &Topology,
     ) {
         let Some(facts) = self.facts.clone() else {
@@ -155,16 +167,12 @@ impl HealthWatch {
             && facts
                 .get(device)
                 .is_some_and(|health| health.can_be_suspended());
-        if !assessment.verdict.is_some_and(Verdict::is_trouble) {
+        if !assessment.is_trouble() {
             return;
         }
         self.has_trouble = true;
         let (begin_s, end_s) = (self.run_s - stats.seconds(), self.run_s);
-        let trouble = self
-            .troubles
-            .get_mut(device)
-            .filter(|trouble| begin_s - trouble.end_s <= MAX_PAUSE_S);
-        let (before, counted_s) = match trouble {
+        let (before, counted_s) = match self.troubles.get_mut(device) {
             Some(trouble) => {
                 trouble.end_s = end_s;
                 (Arc::clone(&trouble.before), end_s - trouble.begin_s)
@@ -252,4 +260,36 @@ fn is_waited_for(device: &str, sample: &Sample, host: &HostStats, topology: &Top
             && host
                 .pressure_some_pct
                 .is_some_and(|percent| percent >= MOST_OF_THE_TIME_PCT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::Verdict;
+
+    #[test]
+    fn trouble_of_devices_that_are_gone_is_forgotten() {
+        let mut watch = HealthWatch::default();
+        let sample = Sample {
+            health: Some(Arc::default()),
+            ..Sample::default()
+        };
+        for number in 0..1000 {
+            watch.begin(&sample, 1.0);
+            let mut assessment = Assessment {
+                verdict: Some(Verdict::Saturated),
+                ..Assessment::default()
+            };
+            let interval = Interval::unknown(1.0);
+            let name = format!("loop{number}");
+            watch.note(
+                &name,
+                &mut assessment,
+                &interval,
+                None,
+                &Topology::default(),
+            );
+        }
+        assert!(watch.troubles.len() as f64 <= MAX_PAUSE_S + 2.0);
+    }
 }

@@ -5,15 +5,30 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use super::baseline_store::{BaselineStore, SavedFile, excerpt};
-use super::options::BaselineOption;
-use crate::judge::{BaselineSource, DeviceMatching, SavedBaselines, Settings};
+use super::saved::{DeviceMatching, SavedBaselines};
+use super::store::{BaselineStore, SavedFile, excerpt};
+use crate::baselines::DeviceBaseline;
+use crate::judge::{BaselineSource, Settings};
 use crate::os_error::os_error_text;
 use crate::sanitize::sanitize;
 use crate::source::{FirstFile, read_first_file, read_json_object};
 
 /// The longest wait for a saved baseline of the host: it may be on the disk that hangs.
 const MAX_WAIT: Duration = Duration::from_millis(200);
+
+/// The source of unloaded latencies. If it has none for a device, they are learned from the intervals.
+#[derive(Clone, Copy, Debug)]
+pub enum BaselineOption<'a> {
+    /// Those that a recording holds; for the running system, those in the first of these files that exists and is
+    /// readable. They are matched by identity only.
+    Saved(&'a [PathBuf]),
+    /// Only those learned from the intervals themselves.
+    Learned,
+    /// A saved baseline.
+    File(&'a Path),
+    /// Stated by the user, in milliseconds.
+    Stated(&'a DeviceBaseline),
+}
 
 /// Reads the baselines that the option names: a saved file, or those saved for the host. A problem with the latter is
 /// not an error; it is in [`BaselineStore::problem`].
@@ -38,12 +53,11 @@ pub fn load_baselines(common: Settings, option: BaselineOption<'_>) -> Result<Ba
             };
             let baselines = parse(&text)
                 .with_context(|| format!("{} is not a saved baseline", sanitize(&name)))?;
-            let (matching, source) = (DeviceMatching::IdentityOrName, BaselineSource::Given);
             store.file = SavedFile {
                 name,
                 baselines,
-                matching,
-                source,
+                matching: DeviceMatching::IdentityOrName,
+                source: BaselineSource::Given,
             };
         }
         BaselineOption::Saved(paths) => {
@@ -84,12 +98,11 @@ fn read_saved(paths: &[PathBuf]) -> Result<Option<SavedFile>, String> {
             let text = text.map_err(|error| ignored(os_error_text(&error)))?;
             let baselines =
                 parse(&text).map_err(|error| ignored(format!("not a saved baseline: {error}")))?;
-            let (matching, source) = (DeviceMatching::Identity, BaselineSource::Saved);
             Ok(Some(SavedFile {
                 name: name(&path),
                 baselines,
-                matching,
-                source,
+                matching: DeviceMatching::Identity,
+                source: BaselineSource::Saved,
             }))
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::baselines::{DeviceBaseline, UnloadedLatency};
+use crate::baselines::DeviceBaseline;
 
 /// The baselines of a host: the content of a `--save-baseline` file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -2,13 +2,13 @@
 
 use anyhow::Result;
 
-use super::options::Input;
+use super::Replay;
+use super::input::Input;
 use super::sample_source::{OnWarning, SampleSource};
 use crate::clock::{Clock, WaitOutcome};
 use crate::counters::Sample;
 use crate::metrics::DeviceMatch;
 use crate::schedule::Resampling;
-use crate::source::Replay;
 use crate::topology::Topology;
 use crate::units::{SampleTime, Span};
 
@@ -30,16 +30,16 @@ pub enum Next {
 pub struct Step<'a> {
     pub older: &'a Sample,
     pub newer: &'a Sample,
-    pub(super) span: Span,
+    pub span: Span,
     /// The devices of `newer` in `older`.
-    pub(super) device_match: DeviceMatch,
+    pub device_match: DeviceMatch,
 }
 
 /// Takes samples, and says which of them end an interval.
 pub struct StepSource<'a> {
     input: &'a Input,
     clock: &'a dyn Clock,
-    pub(super) samples: SampleSource<'a>,
+    pub samples: SampleSource<'a>,
     /// True if samples of the running system are also taken within long intervals.
     subdivides: bool,
     /// The first sample of the interval, if that has more than one step.
@@ -54,13 +54,13 @@ pub struct StepSource<'a> {
     /// The number of steps of the interval so far.
     steps: u64,
     /// The samples missed in the interval so far.
-    pub(super) missed_samples: u64,
+    pub missed_samples: u64,
     /// True if the next step begins a new interval.
     is_over: bool,
     /// The number of samples read so far.
     pub sample_count: u64,
     /// The number of samples after which the source ends, unless it fails there; `None` to read all.
-    pub(super) max_samples: Option<u64>,
+    pub max_samples: Option<u64>,
     resampling: Resampling,
     /// True until the first sample of the range of time that is shown is read.
     is_preceding: bool,
@@ -69,7 +69,7 @@ pub struct StepSource<'a> {
 impl<'a> StepSource<'a> {
     /// Takes samples from a source. If it `subdivides`, samples of the running system are at most a second apart,
     /// however long the interval.
-    pub(super) fn new(
+    pub fn new(
         input: &'a Input,
         samples: SampleSource<'a>,
         clock: &'a dyn Clock,
@@ -106,16 +106,6 @@ impl<'a> StepSource<'a> {
             clock,
             false,
         ))
-    }
-
-    /// The capture; `None` for the running system.
-    pub fn replay(&self) -> Option<&Replay<'a>> {
-        self.samples.replay()
-    }
-
-    /// Returns whether the last sample precedes the range of time that is shown.
-    pub fn is_preceding(&self) -> bool {
-        self.samples.is_preceding()
     }
 
     /// The first sample of the interval.
@@ -266,13 +256,13 @@ impl<'a> StepSource<'a> {
     }
 
     /// Returns the topology of the devices of the last sample. `previous` is the one returned before, or empty.
-    pub(super) fn topology(&mut self, previous: &Topology) -> Topology {
+    pub fn topology(&mut self, previous: &Topology) -> Topology {
         self.samples.topology(&self.newest, previous)
     }
 
     /// Returns whether the topology should be read again. Before a break that waits, it would already be that of the next
     /// segment.
-    pub(super) fn is_topology_stale(&self) -> bool {
+    pub fn is_topology_stale(&self) -> bool {
         !self.has_break && self.samples.is_topology_stale(&self.newest)
     }
 }

@@ -1,8 +1,9 @@
 //! The settings of each device's verdict, with the unloaded latencies that were given, saved or recorded for it.
 
+use super::saved::{DeviceMatching, SavedBaselines};
 use crate::baselines::{RecordedBaseline, RecordedBaselines};
 use crate::counters::Device;
-use crate::judge::{BaselineSource, DeviceMatching, SavedBaselines, Settings};
+use crate::judge::{BaselineSource, Settings};
 use crate::sanitize::sanitize;
 use crate::topology::Topology;
 
@@ -12,7 +13,8 @@ const MAX_EXCERPT_CHARS: usize = 120;
 /// The settings of the verdict on each device.
 #[derive(Clone, Debug, Default)]
 pub struct BaselineStore {
-    pub(super) common: Settings,
+    /// What holds for all devices.
+    pub common: Settings,
     /// The baselines of a file, which take precedence.
     pub(super) file: SavedFile,
     /// True to use the baselines that a recording holds, for devices without any other.

@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 
-use super::options::{Input, Stacked};
+use super::input::{Input, Stacked};
+use super::{
+    DeviceResolver, HealthReader, IoScanner, Live, Replay, open_range, read_machine,
+    read_recording_header, reread_topology,
+};
 use crate::baselines::RecordedBaselines;
 use crate::capture::{CaptureWarning, LineError, RecordingHeader, WarningClass};
 use crate::clock::Clock;
 use crate::counters::Sample;
 use crate::sanitize::sanitize;
 use crate::schedule::{DEFAULT_INTERVAL, SampleDeadlines};
-use crate::source::{
-    DeviceResolver, HealthReader, IoScanner, Live, Replay, open_range, read_machine,
-    read_recording_header, reread_topology,
-};
 use crate::time_range::{Place, RangeFilter};
 use crate::topology::{Machine, Node, Topology};
 
@@ -26,13 +26,13 @@ const MAX_TOPOLOGY_AGE: Duration = Duration::from_secs(30);
 const MAX_SAMPLE_STEP: Duration = Duration::from_secs(1);
 
 /// Called for each warning about the input.
-pub(super) type OnWarning<'w> = &'w mut dyn FnMut(&CaptureWarning);
+pub type OnWarning<'w> = &'w mut dyn FnMut(&CaptureWarning);
 
 /// Called with each sample of the running system, and the texts that it was read from.
-pub(super) type OnLiveSample<'a> = Box<dyn FnMut(&mut Sample, &Live<'a>) + 'a>;
+pub type OnLiveSample<'a> = Box<dyn FnMut(&mut Sample, &Live<'a>) + 'a>;
 
 /// Samples of the running system, each at its deadline, or of a capture.
-pub(super) struct SampleSource<'a> {
+pub struct SampleSource<'a> {
     input: &'a Input,
     kind: SourceKind<'a>,
     /// The time at which the topology of the running system was read.
@@ -71,7 +71,7 @@ impl<'a> SampleSource<'a> {
     ///
     /// # Errors
     /// When a capture cannot be opened or lacks the range, or no thread can be started.
-    pub(super) fn open(input: &'a Input, clock: &'a dyn Clock) -> Result<Self> {
+    pub fn open(input: &'a Input, clock: &'a dyn Clock) -> Result<Self> {
         if let Some(kept) = &input.kept {
             return Self::of_capture(input, Replay::open_kept(kept, input.every, clock)?);
         }
@@ -83,28 +83,25 @@ impl<'a> SampleSource<'a> {
         }
         let live = Live::new(&input.root, clock).with_host_state();
         let health = HealthReader::start(&input.root, clock)?;
-        let mut source = LiveSource {
+        let mut scanner = None;
+        if input.scans_io {
+            scanner = Some(IoScanner::start(&input.root, clock, input.scan_scope)?);
+        }
+        let source = LiveSource {
             live,
             deadlines: None,
-            scanner: None,
+            scanner,
             health,
             on_sample: None,
         };
-        if input.scans_io {
-            source.scanner = Some(IoScanner::start(&input.root, clock, input.scan_scope)?);
-        }
-        Ok(Self {
-            input,
-            kind: SourceKind::Live(Box::new(source)),
-            topology_read_at: Duration::ZERO,
-        })
+        Ok(Self::new(input, SourceKind::Live(Box::new(source))))
     }
 
     /// Takes samples of a capture.
     ///
     /// # Errors
     /// If it lacks the range.
-    pub(super) fn of_capture(input: &'a Input, replay: Replay<'a>) -> Result<Self> {
+    pub fn of_capture(input: &'a Input, replay: Replay<'a>) -> Result<Self> {
         let range = match &input.range {
             range if range.is_everything() => None,
             range => Some(open_range(range, &replay)?),
@@ -115,18 +112,18 @@ impl<'a> SampleSource<'a> {
             range,
             place: Place::Within,
         };
-        Ok(Self {
-            input,
-            kind: SourceKind::Replay(Box::new(source)),
-            topology_read_at: Duration::ZERO,
-        })
+        Ok(Self::new(input, SourceKind::Replay(Box::new(source))))
     }
 
     /// Takes samples of the running system from another thread, until it hangs up.
-    pub(super) fn receive(input: &'a Input, samples: Receiver<Sample>) -> Self {
+    pub fn receive(input: &'a Input, samples: Receiver<Sample>) -> Self {
+        Self::new(input, SourceKind::Received(samples))
+    }
+
+    fn new(input: &'a Input, kind: SourceKind<'a>) -> Self {
         Self {
             input,
-            kind: SourceKind::Received(samples),
+            kind,
             topology_read_at: Duration::ZERO,
         }
     }
@@ -140,7 +137,7 @@ impl<'a> SampleSource<'a> {
     }
 
     /// The capture; `None` for the running system.
-    pub(super) fn replay(&self) -> Option<&Replay<'a>> {
+    pub fn replay(&self) -> Option<&Replay<'a>> {
         match &self.kind {
             SourceKind::Replay(source) => Some(&source.replay),
             SourceKind::Live(_) | SourceKind::Received(_) => None,
@@ -148,7 +145,7 @@ impl<'a> SampleSource<'a> {
     }
 
     /// Returns whether samples come from the running system.
-    pub(super) fn is_live(&self) -> bool {
+    pub fn is_live(&self) -> bool {
         self.replay().is_none()
     }
 
@@ -158,21 +155,21 @@ impl<'a> SampleSource<'a> {
     }
 
     /// Also passes each sample of the running system to `tap`.
-    pub(super) fn tap(&mut self, tap: OnLiveSample<'a>) {
+    pub fn tap(&mut self, tap: OnLiveSample<'a>) {
         if let Some(source) = self.live() {
             source.on_sample = Some(tap);
         }
     }
 
     /// Reads the facts about the health of devices at once, because trouble begins.
-    pub(super) fn refresh_health(&mut self) {
+    pub fn refresh_health(&mut self) {
         if let Some(source) = self.live() {
             source.health.request();
         }
     }
 
     /// Notes whether a device of the running system is in trouble or may be.
-    pub(super) fn note_trouble(&mut self, is_in_trouble: bool) {
+    pub fn note_trouble(&mut self, is_in_trouble: bool) {
         if let Some(LiveSource {
             scanner: Some(scanner),
             ..
@@ -183,7 +180,7 @@ impl<'a> SampleSource<'a> {
     }
 
     /// The name of the source in messages.
-    pub(super) fn name(&self) -> String {
+    pub fn name(&self) -> String {
         match &self.kind {
             SourceKind::Live(source) => source.live.name(),
             SourceKind::Received(_) => "samples".to_owned(),
@@ -192,7 +189,7 @@ impl<'a> SampleSource<'a> {
     }
 
     /// The requested time between the samples of a report; `None` for a capture that does not record it.
-    pub(super) fn requested_interval(&self) -> Option<Duration> {
+    pub fn requested_interval(&self) -> Option<Duration> {
         if self.is_live() {
             return Some(self.input.interval.unwrap_or(DEFAULT_INTERVAL));
         }
@@ -201,7 +198,7 @@ impl<'a> SampleSource<'a> {
     }
 
     /// Starts the deadlines of the running system after its first sample: if `subdivides`, also within a long interval.
-    pub(super) fn start_deadlines(&mut self, first: &Sample, subdivides: bool) {
+    pub fn start_deadlines(&mut self, first: &Sample, subdivides: bool) {
         let interval = self.input.interval.unwrap_or(DEFAULT_INTERVAL);
         if let Some(source) = self.live() {
             let start = first.at.monotonic.unwrap_or_default();
@@ -216,7 +213,7 @@ impl<'a> SampleSource<'a> {
 
     /// Returns the next deadline after `now` and the number of intervals missed before it; `None` if another program or
     /// thread decides when samples are taken.
-    pub(super) fn next_deadline(&mut self, now: Duration) -> Option<(Duration, u64)> {
+    pub fn next_deadline(&mut self, now: Duration) -> Option<(Duration, u64)> {
         let source = self.live()?;
         let next = source.deadlines.as_mut()?.next(now);
         if let Some(scanner) = &mut source.scanner {
@@ -226,13 +223,13 @@ impl<'a> SampleSource<'a> {
     }
 
     /// Skips the intervals that ended while the wait for the last deadline lasted too long, and returns their number.
-    pub(super) fn skip_passed(&mut self, now: Duration) -> u64 {
+    pub fn skip_passed(&mut self, now: Duration) -> u64 {
         let deadlines = self.live().and_then(|source| source.deadlines.as_mut());
         deadlines.map_or(0, |deadlines| deadlines.skip_passed(now))
     }
 
     /// Returns whether a sample of the running system ends an interval; `None` for a capture.
-    pub(super) fn ends_interval(&mut self, sample: &Sample) -> Option<bool> {
+    pub fn ends_interval(&mut self, sample: &Sample) -> Option<bool> {
         if !self.is_live() {
             return None;
         }
@@ -242,7 +239,7 @@ impl<'a> SampleSource<'a> {
     }
 
     /// Returns whether the last sample precedes the range of time that is shown.
-    pub(super) fn is_preceding(&self) -> bool {
+    pub fn is_preceding(&self) -> bool {
         matches!(&self.kind, SourceKind::Replay(source) if source.place == Place::Preceding)
     }
 
@@ -251,7 +248,7 @@ impl<'a> SampleSource<'a> {
     ///
     /// # Errors
     /// When the source cannot be read, or lacks the range; with `strict` also on a warning about a capture.
-    pub(super) fn read(
+    pub fn read(
         &mut self,
         previous: &Sample,
         sample: &mut Sample,
@@ -273,7 +270,7 @@ impl<'a> SampleSource<'a> {
 
     /// Returns the topology of the devices of the newest sample. If a capture has none, it is inferred from their
     /// names.
-    pub(super) fn topology(&mut self, newest: &Sample, previous: &Topology) -> Topology {
+    pub fn topology(&mut self, newest: &Sample, previous: &Topology) -> Topology {
         let SourceKind::Replay(source) = &mut self.kind else {
             self.topology_read_at = newest.at.monotonic.unwrap_or_default();
             return with_stated(reread_topology(&self.input.root, previous), self.input);
@@ -285,7 +282,7 @@ impl<'a> SampleSource<'a> {
     }
 
     /// Describes the host; nothing is known of a capture without a header.
-    pub(super) fn host(&self) -> RecordingHeader {
+    pub fn host(&self) -> RecordingHeader {
         match self.is_live() {
             true => read_recording_header(&self.input.root, &Topology::default()),
             false => self.header().cloned().unwrap_or_default(),
@@ -293,7 +290,7 @@ impl<'a> SampleSource<'a> {
     }
 
     /// Returns the machine as its firmware identifies itself; that of a capture without a header is unknown.
-    pub(super) fn machine(&self) -> Machine {
+    pub fn machine(&self) -> Machine {
         match self.is_live() {
             true => read_machine(&self.input.root),
             false => self
@@ -304,7 +301,7 @@ impl<'a> SampleSource<'a> {
     }
 
     /// Returns whether the topology should be read again.
-    pub(super) fn is_topology_stale(&self, newest: &Sample) -> bool {
+    pub fn is_topology_stale(&self, newest: &Sample) -> bool {
         match &self.kind {
             // A header after the range belongs to samples that are not shown.
             SourceKind::Replay(source) => {
@@ -319,19 +316,20 @@ impl<'a> SampleSource<'a> {
     }
 
     /// Returns whether the topology is known rather than inferred from device names.
-    pub(super) fn has_known_topology(&self) -> bool {
+    pub fn has_known_topology(&self) -> bool {
         let is_recorded = |replay| recorded_topology(replay).is_some();
         !self.input.stack.is_empty() || self.replay().is_none_or(is_recorded)
     }
 
-    /// Returns the baselines of the recording that is replayed; `None` without a recording.
-    pub(super) fn recorded_baselines(&self) -> Option<&RecordedBaselines> {
-        self.header().map(|header| &header.baselines)
+    /// Returns the baselines of the recording that is replayed; none without a recording.
+    pub fn recorded_baselines(&self) -> &RecordedBaselines {
+        static NONE: RecordedBaselines = RecordedBaselines::NONE;
+        self.header().map_or(&NONE, |header| &header.baselines)
     }
 
     /// Returns a resolver of names in /dev and of paths on devices, for samples of the running system, also if they were kept;
     /// `None` for a capture.
-    pub(super) fn resolver(&self) -> Option<DeviceResolver> {
+    pub fn resolver(&self) -> Option<DeviceResolver> {
         let root = &self.input.root;
         let is_of_this_host = self.input.from.is_none();
         is_of_this_host.then(|| DeviceResolver::new(root, &[root.join("sys")]))

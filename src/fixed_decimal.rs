@@ -57,7 +57,7 @@ const PAIRS: [[u8; 2]; 100] = {
 };
 
 /// A number with its marks and its unit. It is written from right to left, as its digits are found.
-pub(super) struct ShortText {
+pub(crate) struct ShortText {
     /// The text ends in the middle, so that the longest one can be copied from wherever this one begins: copies of a
     /// constant length are fast.
     bytes: [u8; 2 * MAX_LENGTH],
@@ -65,7 +65,7 @@ pub(super) struct ShortText {
 }
 
 impl ShortText {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             bytes: [b' '; 2 * MAX_LENGTH],
             begin: MAX_LENGTH,
@@ -80,12 +80,12 @@ impl ShortText {
         text
     }
 
-    pub(super) fn push(&mut self, byte: u8) {
+    pub(crate) fn push(&mut self, byte: u8) {
         self.begin -= 1;
         self.bytes[self.begin] = byte;
     }
 
-    pub(super) fn push_mark(&mut self, mark: Option<u8>) {
+    pub(crate) fn push_mark(&mut self, mark: Option<u8>) {
         if let Some(mark) = mark {
             self.push(mark);
         }
@@ -93,7 +93,7 @@ impl ShortText {
 
     /// Puts `number` / 10^`decimals` before the text.
     #[inline(always)]
-    pub(super) fn push_decimal(&mut self, mut number: u64, decimals: usize) {
+    pub(crate) fn push_decimal(&mut self, mut number: u64, decimals: usize) {
         for _ in 0..decimals / 2 {
             self.push_pair(number % 100);
             number /= 100;
@@ -126,7 +126,7 @@ impl ShortText {
     }
 
     /// Appends the text, right-aligned in `width` bytes.
-    pub(super) fn append_to(&self, out: &mut Vec<u8>, width: usize) {
+    pub(crate) fn append_to(&self, out: &mut Vec<u8>, width: usize) {
         let begin = self.begin.min(MAX_LENGTH - width);
         let end = out.len() + MAX_LENGTH - begin;
         out.extend_from_slice(&self.bytes[begin..begin + MAX_LENGTH]);
@@ -136,7 +136,7 @@ impl ShortText {
 
 /// `value` times 10^decimals as a whole number, correctly rounded; `None` if it is large or below zero.
 #[inline]
-pub(super) fn scaled(value: f64, decimals: usize) -> Option<u64> {
+pub(crate) fn scaled(value: f64, decimals: usize) -> Option<u64> {
     const MANTISSA_BITS: u64 = 52;
     let bits = value.to_bits();
     // The value is mantissa / 2^shift; a sign bit would make the exponent huge.

@@ -1,0 +1,250 @@
+//! Incidents in words: what, when, why, and who has it.
+
+use super::health_evidence_text;
+use super::limits::{at_limit_text, plateau_rate};
+use super::remedy::remedy_text;
+use crate::attribution::{Limit, cgroup_name};
+use crate::intervals::{Cause, Harm, Incident, IncidentSummary};
+use crate::judge::IoDirection;
+use crate::metrics::Interval;
+use crate::report::layout::sentence_numbers::{duration, named, per_second, queue, time};
+use crate::sanitize::sanitize;
+
+/// The most waiting tasks that are named.
+const MAX_NAMED: usize = 2;
+
+/// The fraction of an incident without its verdict from which the time of that verdict is given, too.
+const MIN_OTHER_FRACTION: f64 = 0.1;
+
+/// An incident as a sentence without a period; `times` are those of its beginning and its end:
+/// `loop0 throttled 16:04:47-16:05:12 (25 s): /tenant-a is at its limit of 300 reads/s on vda (blkio.throttle); reads take
+/// 53.6 ms, 190 µs before`.
+pub(crate) fn incident_sentence(summary: &IncidentSummary, times: &[String; 2]) -> String {
+    let victim = sanitize(&summary.incident.victim.label);
+    let heading = format!("{victim} {}", incident_heading(summary, times));
+    let parts = incident_parts(&summary.incident, &summary.harm);
+    if parts.is_empty() {
+        heading
+    } else {
+        format!("{heading}: {}", parts.join("; "))
+    }
+}
+
+/// The verdict on the victim and the time of an incident: `throttled 16:04:47-16:05:12 (25 s)`.
+pub(crate) fn incident_heading(summary: &IncidentSummary, times: &[String; 2]) -> String {
+    format!(
+        "{} {} ({})",
+        summary.verdict.name(),
+        incident_time_text(summary, times),
+        incident_length_text(summary)
+    )
+}
+
+/// When it was: `16:04:47-16:05:12`, or `since before 16:04:14` if its beginning is not known and it goes on.
+pub(crate) fn incident_time_text(summary: &IncidentSummary, [begin, end]: &[String; 2]) -> String {
+    match (summary.incident.begin_is_known, summary.is_ongoing) {
+        (true, false) => format!("{begin}-{end}"),
+        (true, true) => format!("since {begin}"),
+        (false, false) => format!("since before {begin}, until {end}"),
+        (false, true) => format!("since before {begin}"),
+    }
+}
+
+/// How long it was, and for how long it had its verdict if that is much shorter: `>41 s, stalled for 3.0 s`.
+pub(crate) fn incident_length_text(summary: &IncidentSummary) -> String {
+    let duration_s = summary.duration_s();
+    let sign = sign_of_begin(&summary.incident);
+    let has_other = duration_s - summary.verdict_s >= MIN_OTHER_FRACTION * duration_s;
+    let mut text = format!("{sign}{}", duration(duration_s));
+    if has_other {
+        let (word, seconds) = (summary.verdict.name(), duration(summary.verdict_s));
+        text += &format!(", {word} for {seconds}");
+    }
+    if summary.is_ongoing {
+        text += ", ongoing";
+    }
+    text
+}
+
+/// The sign before the time for which an incident has lasted: `>` if it may have begun earlier.
+pub(crate) fn sign_of_begin(incident: &Incident) -> &'static str {
+    if incident.begin_is_known { "" } else { ">" }
+}
+
+/// The harm in an interval of the victim, whose rate and queue stand in the same view.
+pub(crate) fn present_harm(incident: &Incident, stats: Option<&Interval>) -> Harm {
+    let latency_ms = |stats: &Interval| match incident.requests? {
+        IoDirection::Reads => stats.reads.await_ms(),
+        IoDirection::Writes => stats.writes.await_ms(),
+        IoDirection::Both => stats.reads.beside(&stats.writes).await_ms(),
+        IoDirection::Flushes => stats.flushes.await_ms(),
+    };
+    Harm {
+        await_ms: stats.and_then(latency_ms),
+        ..Harm::default()
+    }
+}
+
+/// The cause, harm and owner of an incident, and what to do, as the parts of a sentence without the victim's name, the most important
+/// first: `tenant-a is at its limit of 300 reads/s on vda (blkio.throttle); reads take 53.6 ms, 190 µs before; fio(812)
+/// waiting`.
+pub(crate) fn incident_parts(incident: &Incident, harm: &Harm) -> Vec<String> {
+    let cause = incident.cause.as_ref();
+    let parts = [
+        cause.and_then(|cause| cause_text(cause, incident)),
+        harm_text(incident, harm),
+        load_text(incident, harm),
+        owner_text(incident),
+        waiting_text(incident),
+        remedy_text(incident),
+    ];
+    let parts = parts.into_iter().flatten();
+    parts.map(|part| sanitize(&part).into_owned()).collect()
+}
+
+/// The cause; `None` if the verdict says as much.
+fn cause_text(cause: &Cause, incident: &Incident) -> Option<String> {
+    Some(match cause {
+        Cause::CgroupLimit(limit) => at_limit_text(limit),
+        Cause::Cap { plateau, device } => {
+            format!(
+                "{} stays at {}, as at a limit",
+                device.label,
+                plateau_rate(plateau)
+            )
+        }
+        Cause::Health(health) => health_evidence_text(health),
+        Cause::DeviceBelow(below) => format!("{} below it is in trouble", below.label),
+        Cause::QueuedAbove(below) => {
+            format!(
+                "requests wait between {} and {}",
+                incident.victim.label,
+                below.join(", ")
+            )
+        }
+        Cause::Evidence("hung_requests") => "some requests hang while others complete".to_owned(),
+        Cause::Evidence("peers") => "slower than its peers at a like load".to_owned(),
+        Cause::Evidence("shared_limit") => "other devices share the limit that it is at".to_owned(),
+        Cause::Evidence(_) => return None,
+    })
+}
+
+/// The latency of the requests that wait most: `reads take 53.6 ms, 190 µs before`; with a limit on the device itself
+/// `writes wait before vda counts them`.
+fn harm_text(incident: &Incident, harm: &Harm) -> Option<String> {
+    let is_own = |limit: &Limit| *limit.device == *incident.victim.device;
+    if incident.cgroup_limit().is_some_and(is_own) {
+        // The device does not count requests while the limit holds them back.
+        return Some(format!(
+            "{} wait before {} counts them",
+            incident.requests?.noun(),
+            incident.victim.label
+        ));
+    }
+    // Less is no harm.
+    const CLEARLY_LONGER: f64 = 1.2;
+    let await_ms = harm.await_ms.filter(|ms| *ms > 0.0)?;
+    let before = match incident.before_ms {
+        Some(ms) if ms > 0.0 && await_ms >= CLEARLY_LONGER * ms => format!(", {} before", time(ms)),
+        _ => String::new(),
+    };
+    let (noun, latency) = (incident.requests?.noun(), time(await_ms));
+    Some(format!("{noun} take {latency}{before}"))
+}
+
+/// The rate of these requests, unless it is that of the limit that the cause names, and the queue: `300 reads/s, queue 16.0`, or
+/// `24 in flight, none completed`.
+fn load_text(incident: &Incident, harm: &Harm) -> Option<String> {
+    let Some((requests, per_s)) = incident.requests.zip(harm.per_s) else {
+        return harm
+            .queue
+            .map(|in_flight| format!("{in_flight:.0} in flight, none completed"));
+    };
+    let mut parts = Vec::new();
+    if incident.limit().is_none() {
+        parts.push(per_second(per_s, requests.noun()));
+    }
+    if let Some(length) = harm.queue {
+        parts.push(format!("queue {}", queue(length)));
+    }
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// The cgroup that has most of the bytes, unless the limit names it.
+fn owner_text(incident: &Incident) -> Option<String> {
+    let owner = incident
+        .owner
+        .as_ref()
+        .filter(|_| incident.cgroup_limit().is_none())?;
+    Some(format!("most bytes by {}", cgroup_name(owner)))
+}
+
+fn waiting_text(incident: &Incident) -> Option<String> {
+    let tasks = waiting_tasks(incident);
+    (!tasks.is_empty()).then(|| format!("{} waiting", named(&tasks, MAX_NAMED, " ")))
+}
+
+/// The tasks that wait: `fio(812)`.
+pub(crate) fn waiting_tasks(incident: &Incident) -> Vec<String> {
+    let waiting = incident.waiting.iter();
+    let text = waiting.map(|task| format!("{}({})", task.comm, task.tid));
+    text.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attribution::LimitSource;
+    use crate::counters::CgroupHierarchy;
+    use crate::intervals::{DeviceNames, WaitingTask};
+    use crate::judge::RateUnit;
+    use crate::metrics::Completed;
+
+    #[test]
+    fn the_cause_comes_first_then_the_harm() {
+        let limit = Limit {
+            owner: Some("/tenant-a".into()),
+            device: "vda".into(),
+            direction: IoDirection::Reads,
+            unit: RateUnit::Requests,
+            value: 300.0,
+            source: LimitSource::Cgroup(CgroupHierarchy::V1),
+        };
+        let device = DeviceNames::without_alias("loop0");
+        let limit = Cause::CgroupLimit(limit);
+        let waiting = |tid| WaitingTask {
+            tid,
+            comm: "fio".to_owned(),
+        };
+        let incident = Incident {
+            victim: device,
+            requests: Some(IoDirection::Reads),
+            before_ms: Some(0.19),
+            cause: Some(limit),
+            owner: Some("/tenant-a".into()),
+            waiting: (1..=3).map(waiting).collect(),
+            ..Incident::example()
+        };
+        let reads = Completed::example(1.0, 300, 53.6);
+        let stats = Interval {
+            reads,
+            ..Interval::unknown(1.0)
+        };
+        assert_eq!(
+            incident_parts(&incident, &present_harm(&incident, Some(&stats))).join("; "),
+            "/tenant-a is at its limit of 300 reads/s on vda (blkio.throttle); reads take 53.6 ms, 190 \u{b5}s before; \
+             fio(1) fio(2) +1 waiting; raise it in blkio.throttle.read_iops_device of /tenant-a, or read less"
+        );
+        let below = Some(Cause::DeviceBelow(DeviceNames::without_alias("vda")));
+        let incident = Incident {
+            cause: below,
+            before_ms: None,
+            waiting: Vec::new(),
+            ..incident
+        };
+        assert_eq!(
+            incident_parts(&incident, &Harm::default()),
+            ["vda below it is in trouble", "most bytes by /tenant-a"]
+        );
+    }
+}

@@ -1,0 +1,133 @@
+//! What to do about an incident, where that is known.
+
+use crate::attribution::{IoDirection, Limit, LimitSource, RateUnit};
+use crate::counters::{CgroupHierarchy, SUSPENDED, SYNC_ACTION};
+use crate::intervals::{Cause, Incident};
+use crate::judge::HealthEvidence;
+
+/// What to do, in one clause; `None` if the cause does not tell.
+pub(super) fn remedy_text(incident: &Incident) -> Option<String> {
+    match incident.cause.as_ref()? {
+        Cause::CgroupLimit(limit) => Some(raise_text(limit)),
+        Cause::Health(health) => health_remedy(health),
+        Cause::DeviceBelow(_) | Cause::Evidence("latency") => {
+            let unit = unit_of(incident.owner.as_deref()?)?;
+            Some(format!(
+                "to slow it: systemctl set-property {unit} IOReadBandwidthMax=... IOWriteBandwidthMax=..."
+            ))
+        }
+        Cause::Cap { .. } | Cause::QueuedAbove(_) | Cause::Evidence(_) => None,
+    }
+}
+
+/// How a limit of a cgroup is raised.
+fn raise_text(limit: &Limit) -> String {
+    let owner = limit.owner.as_deref().unwrap_or_default();
+    let verb = match limit.direction {
+        IoDirection::Reads => "read",
+        IoDirection::Writes | IoDirection::Flushes => "write",
+        IoDirection::Both => "do",
+    };
+    let less = format!("or {verb} less");
+    if limit.source == LimitSource::Cgroup(CgroupHierarchy::V1) {
+        let file = match (limit.direction, limit.unit) {
+            (IoDirection::Reads, RateUnit::Requests) => "blkio.throttle.read_iops_device",
+            (IoDirection::Reads, RateUnit::Kib) => "blkio.throttle.read_bps_device",
+            (_, RateUnit::Requests) => "blkio.throttle.write_iops_device",
+            (_, RateUnit::Kib) => "blkio.throttle.write_bps_device",
+        };
+        return format!("raise it in {file} of {owner}, {less}");
+    }
+    let Some(unit) = unit_of(owner) else {
+        return format!("raise it in io.max of {owner}, {less}");
+    };
+    let property = match (limit.direction, limit.unit) {
+        (IoDirection::Reads, RateUnit::Requests) => "IOReadIOPSMax",
+        (IoDirection::Reads, RateUnit::Kib) => "IOReadBandwidthMax",
+        (_, RateUnit::Requests) => "IOWriteIOPSMax",
+        (_, RateUnit::Kib) => "IOWriteBandwidthMax",
+    };
+    format!("raise it: systemctl set-property {unit} {property}=..., {less}")
+}
+
+/// What ends what the kernel says; `None` if only a look at the device does.
+fn health_remedy(health: &HealthEvidence) -> Option<String> {
+    let device = &health.device;
+    for (fact, _) in health.troubles.iter() {
+        match fact.name {
+            SUSPENDED => return Some(format!("to resume it: dmsetup resume /dev/{device}")),
+            SYNC_ACTION => {
+                return Some(format!("to slow it: /sys/block/{device}/md/sync_speed_max"));
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The unit of systemd that a cgroup is; `None` if it is none.
+fn unit_of(path: &str) -> Option<&str> {
+    let name = path.rsplit('/').next()?;
+    let (_, kind) = name.rsplit_once('.')?;
+    matches!(kind, "service" | "slice" | "scope").then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limit(owner: &str, unit: RateUnit, source: LimitSource) -> Incident {
+        let limit = Limit {
+            owner: Some(owner.into()),
+            device: "sda".into(),
+            direction: IoDirection::Writes,
+            unit,
+            value: 100.0,
+            source,
+        };
+        Incident {
+            cause: Some(Cause::CgroupLimit(limit)),
+            ..Incident::example()
+        }
+    }
+
+    #[test]
+    fn a_limit_is_raised_where_it_was_set() {
+        let v2 = LimitSource::Cgroup(CgroupHierarchy::V2);
+        for (owner, unit, source, expected) in [
+            (
+                "/system.slice/orders-db.service",
+                RateUnit::Requests,
+                v2,
+                "raise it: systemctl set-property orders-db.service IOWriteIOPSMax=..., or write less",
+            ),
+            (
+                "/lxc/web",
+                RateUnit::Kib,
+                v2,
+                "raise it in io.max of /lxc/web, or write less",
+            ),
+            (
+                "/h2pg",
+                RateUnit::Kib,
+                LimitSource::Cgroup(CgroupHierarchy::V1),
+                "raise it in blkio.throttle.write_bps_device of /h2pg, or write less",
+            ),
+        ] {
+            let incident = limit(owner, unit, source);
+            assert_eq!(remedy_text(&incident).as_deref(), Some(expected));
+        }
+    }
+
+    #[test]
+    fn what_has_no_known_cause_has_no_remedy() {
+        assert_eq!(remedy_text(&Incident::example()), None);
+        let owned = Incident {
+            cause: Some(Cause::Evidence("latency")),
+            owner: Some("/system.slice/backup.service".into()),
+            ..Incident::example()
+        };
+        let expected = "to slow it: systemctl set-property backup.service IOReadBandwidthMax=... IOWriteBandwidthMax=...";
+        assert_eq!(remedy_text(&owned).as_deref(), Some(expected));
+    }
+}

@@ -1,0 +1,258 @@
+//! Finds the tasks that wait for a device.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::patient_reader::PatientReader;
+use super::task_files::{Processes, TICKS_PER_S, is_kernel_thread, list_ids, read_stat};
+use super::waits::read_wait;
+use crate::attribution::files::{ProcessStat, parse_process_stat};
+use crate::attribution::waits::{DeviceRef, waited_disk, worker_device};
+use crate::capture::proc_files::{parse_blocked, parse_pressure};
+use crate::counters::{BlockedTask, Device, Pressure};
+use crate::source::small_file::{read_bytes, read_bytes_into, read_line};
+use crate::topology::partition_parents;
+
+/// The most threads that are searched for blocked ones.
+const MAX_TASKS: usize = 20_000;
+/// The blocked tasks that are kept.
+const MAX_BLOCKED: usize = 128;
+
+/// The time after which blocked tasks are searched for although nothing is wrong, so that it is seen who waits for a device
+/// that does nothing: a file system that is frozen, a server that does not answer.
+const SEARCH_INTERVAL: Duration = Duration::from_secs(5);
+/// More than a file about a task has.
+const STAT_BYTES: usize = 4096;
+/// The most tasks for which it is read in one scan what they wait for.
+const MAX_WAITS: usize = 32;
+
+/// Finds the blocked tasks below a root.
+pub(in crate::source) struct BlockedTaskReader {
+    processes: Processes,
+    waits: PatientReader,
+    pressure: Option<Pressure>,
+    /// The time at which blocked tasks are searched for next in any case.
+    next_search: Duration,
+    /// True if the tasks that were found last are looked at again in the next call, which shows whether they go on
+    /// waiting. A search costs as much as there are processes.
+    looks_again: bool,
+    /// The time of the last search, and what is known of each task that was blocked then, by thread and start time.
+    last: (Duration, HashMap<(u32, u64), Known>),
+}
+
+/// What is known of a blocked task.
+struct Known {
+    pid: u32,
+    dir: PathBuf,
+    /// The time for which it has waited for devices.
+    delay_ticks: u64,
+    /// That of [`Found`].
+    run: Option<String>,
+    /// The time at which it was first seen in this wait.
+    since: Duration,
+    /// `None` if that was not read.
+    wait: Option<WaitsFor>,
+}
+
+#[derive(Clone)]
+struct WaitsFor {
+    command: Option<Arc<str>>,
+    disk: Option<String>,
+}
+
+/// A task that a search has found.
+struct Found {
+    pid: u32,
+    tid: u32,
+    dir: PathBuf,
+    stat: ProcessStat,
+    /// What it has run so far: the same as long as it goes on waiting. `None` if the kernel does not count it.
+    run: Option<String>,
+}
+
+impl Found {
+    fn new(pid: u32, tid: u32, dir: PathBuf) -> Option<Self> {
+        let stat = read_stat(&dir).filter(|stat| stat.is_blocked)?;
+        let run = read_line(&dir.join("schedstat"));
+        Some(Self {
+            pid,
+            tid,
+            dir,
+            stat,
+            run,
+        })
+    }
+
+    /// By thread and start time.
+    fn key(&self) -> (u32, u64) {
+        (self.tid, self.stat.start_ticks)
+    }
+
+    /// Returns whether it is in the same wait as it was.
+    fn still_waits(&self, before: &Known) -> bool {
+        self.run.is_some() && self.run == before.run
+    }
+}
+
+impl BlockedTaskReader {
+    /// A reader of the system below `root`, which waits for a command line for `patience`.
+    pub(in crate::source) fn new(root: &Path, is_v1: bool, patience: Duration) -> Self {
+        Self {
+            processes: Processes {
+                proc: root.join("proc"),
+                is_v1,
+            },
+            waits: PatientReader::new(patience),
+            pressure: None,
+            next_search: Duration::ZERO,
+            looks_again: false,
+            last: Default::default(),
+        }
+    }
+
+    /// Finds the tasks in uninterruptible sleep, of which those in the kernel wait for one of `devices`: every few seconds
+    /// and while a task goes on waiting, with `is_urgent` also if any task has waited for I/O since the last call.
+    /// Otherwise `None`.
+    pub(in crate::source) fn read(
+        &mut self,
+        now: Duration,
+        is_urgent: bool,
+        devices: &[Device],
+    ) -> Option<Vec<BlockedTask>> {
+        let is_search = now >= self.next_search || is_urgent && self.has_waited();
+        if !is_search && !self.looks_again {
+            return None;
+        }
+        let (before, known_before) = std::mem::take(&mut self.last);
+        let elapsed_ms = now.saturating_sub(before).as_millis() as u64;
+        let is_delay_counted = read_line(&self.processes.proc.join("sys/kernel/task_delayacct"))
+            .is_some_and(|value| value == "1");
+        let mut found = Vec::new();
+        if is_search {
+            found = self.blocked_tasks();
+            self.next_search = now + SEARCH_INTERVAL;
+        } else {
+            for ((tid, start_ticks), known) in &known_before {
+                let task = Found::new(known.pid, *tid, known.dir.clone());
+                found.extend(task.filter(|task| task.stat.start_ticks == *start_ticks));
+            }
+            found.sort_by_key(|task| (task.pid, task.tid));
+        }
+        let mut new = Vec::new();
+        for task in &found {
+            let before = known_before.get(&task.key());
+            let is_read =
+                before.is_some_and(|before| task.still_waits(before) && before.wait.is_some());
+            if !is_read && new.len() < MAX_WAITS {
+                new.push((task.tid, task.dir.clone()));
+            }
+        }
+        let mut waits = self.waits.read(new, read_wait);
+        let mut known = HashMap::new();
+        let mut blocked = Vec::new();
+        for task in found {
+            let before = known_before.get(&task.key());
+            let delay_ticks = task.stat.delay_ticks;
+            let waited = before.filter(|_| is_delay_counted && elapsed_ms > 0);
+            let delay_permille = waited.map(|before| {
+                let waited = delay_ticks.saturating_sub(before.delay_ticks);
+                (waited * 1000 / TICKS_PER_S * 1000 / elapsed_ms).min(1000)
+            });
+            let same_wait = before.filter(|before| task.still_waits(before));
+            let since = same_wait.map_or(now, |before| before.since);
+            let read = waits.remove(&task.tid).map(|wait| WaitsFor {
+                command: wait.command,
+                disk: waited_disk(&wait.files, |device| disk_name(device, devices)),
+            });
+            let wait = read.or_else(|| same_wait?.wait.clone());
+            let is_kernel = is_kernel_thread(task.pid, &task.stat);
+            let disk = if is_kernel {
+                disk_name(&worker_device(&task.stat.comm), devices)
+            } else {
+                wait.as_ref().and_then(|wait| wait.disk.clone())
+            };
+            known.insert(
+                task.key(),
+                Known {
+                    pid: task.pid,
+                    dir: task.dir,
+                    delay_ticks,
+                    run: task.run,
+                    since,
+                    wait: wait.clone(),
+                },
+            );
+            blocked.push(BlockedTask {
+                pid: task.pid,
+                tid: task.tid,
+                comm: task.stat.comm,
+                command: wait.and_then(|wait| wait.command),
+                is_kernel,
+                waited_ms: now.saturating_sub(since).as_millis() as u64,
+                device: disk,
+                cgroup: self.processes.cgroup(task.pid),
+                delay_permille,
+            });
+        }
+        self.last = (now, known);
+        let is_waiting = blocked.iter().any(BlockedTask::goes_on_waiting);
+        self.looks_again = is_waiting || is_search && !blocked.is_empty();
+        Some(blocked)
+    }
+
+    /// Returns whether a task waits for I/O now, or has since the last call.
+    fn has_waited(&mut self) -> bool {
+        let proc = &self.processes.proc;
+        let pressure = read_bytes(&proc.join("pressure/io")).unwrap_or_default();
+        let pressure = parse_pressure(&pressure);
+        if pressure != std::mem::replace(&mut self.pressure, pressure) {
+            return true;
+        }
+        let stat = read_bytes(&proc.join("stat")).unwrap_or_default();
+        parse_blocked(&stat).is_some_and(|blocked| blocked > 0)
+    }
+
+    /// Searches the threads of all processes for blocked ones. Most processes have a single thread.
+    fn blocked_tasks(&self) -> Vec<Found> {
+        let mut blocked = Vec::new();
+        let mut count = 0;
+        let mut text = Vec::with_capacity(STAT_BYTES);
+        for pid in list_ids(&self.processes.proc) {
+            let dir = self.processes.dir(pid);
+            // It ended if this fails.
+            let _ = read_bytes_into(&dir.join("stat"), &mut text);
+            let Some(stat) = parse_process_stat(&text) else {
+                continue;
+            };
+            if stat.threads == 1 {
+                count += 1;
+                if stat.is_blocked {
+                    blocked.extend(Found::new(pid, pid, dir));
+                }
+            } else {
+                let tasks = dir.join("task");
+                for tid in list_ids(&tasks) {
+                    count += 1;
+                    blocked.extend(Found::new(pid, tid, tasks.join(tid.to_string())));
+                }
+            }
+            if blocked.len() >= MAX_BLOCKED || count >= MAX_TASKS {
+                break;
+            }
+        }
+        blocked.truncate(MAX_BLOCKED);
+        blocked
+    }
+}
+
+/// Returns the kernel's name of the disk that a device is, or is a part of; `None` if it is none of `devices`.
+fn disk_name(place: &DeviceRef, devices: &[Device]) -> Option<String> {
+    let at = devices.iter().position(|device| match place {
+        DeviceRef::Number(number) => *number == (device.major, device.minor),
+        DeviceRef::Name(name) => *name == device.name,
+    })?;
+    let disk = partition_parents(devices)[at].unwrap_or(at);
+    Some(devices[disk].name.clone())
+}

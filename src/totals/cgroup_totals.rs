@@ -1,0 +1,172 @@
+//! The time that cgroups have been at their limits.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use crate::attribution::{Attribution, Limit};
+
+/// The most pairs of a device and a cgroup with a value of their own; the others of each device are combined into one.
+const MAX_CGROUPS: usize = 100;
+
+/// A cgroup with limits on a device.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LimitedCgroup {
+    /// The kernel's name of the device.
+    pub device: Arc<str>,
+    /// The path of the cgroup; `None` for the sum over all those beyond the first hundred.
+    pub cgroup: Option<Arc<str>>,
+    /// Seconds at one of its limits since the start.
+    pub at_limit_s: f64,
+    /// Its limits, reached or not. The sum over cgroups has none.
+    pub limits: Vec<Limit>,
+}
+
+/// The limits of cgroups and the time that they have been at them, by device and cgroup; `None` for the sum of cgroups
+/// without a value of their own.
+#[derive(Debug, Default)]
+pub(super) struct CgroupTotals(BTreeMap<(Arc<str>, Option<Arc<str>>), LimitedCgroup>);
+
+impl CgroupTotals {
+    /// Adds an interval. Every cgroup with a limit gets a value, so that the value grows from zero once the cgroup
+    /// reaches its limit. The value is removed if the cgroup is gone or no longer has a limit.
+    pub(super) fn observe(&mut self, attribution: &Attribution) {
+        let mut present = HashSet::new();
+        for device in &attribution.devices {
+            for cgroup in device
+                .cgroups
+                .iter()
+                .filter(|cgroup| !cgroup.limits.is_empty())
+            {
+                let own = (Arc::clone(&device.name), Some(Arc::clone(&cgroup.path)));
+                let has_own = self.0.contains_key(&own) || self.0.len() < MAX_CGROUPS;
+                let key = if has_own {
+                    own
+                } else {
+                    (Arc::clone(&device.name), None)
+                };
+                let total = self.0.entry(key.clone()).or_default();
+                (total.device, total.cgroup) = key.clone();
+                let is_at_limit = cgroup.limits.iter().any(|limit| limit.is_reached);
+                total.at_limit_s += if is_at_limit {
+                    attribution.elapsed_s
+                } else {
+                    0.0
+                };
+                if has_own {
+                    total.limits = cgroup
+                        .limits
+                        .iter()
+                        .map(|used| used.limit.clone())
+                        .collect();
+                }
+                present.insert(key);
+            }
+        }
+        // A scan that found no cgroups because of an error does not show that they are gone.
+        if attribution.problem.is_none() {
+            self.0.retain(|key, _| present.contains(key));
+        }
+    }
+
+    /// Sorted by device and path.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &LimitedCgroup> {
+        self.0.values()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attribution::{
+        CgroupUse, DeviceUse, IoDirection, IoRates, LimitSource, LimitUse, RateUnit,
+    };
+    use crate::counters::CgroupHierarchy;
+
+    fn limited(totals: &CgroupTotals) -> Vec<&LimitedCgroup> {
+        totals.iter().collect()
+    }
+
+    fn cgroup(path: String, is_reached: bool) -> CgroupUse {
+        let limit = LimitUse {
+            limit: Limit {
+                owner: Some(path.as_str().into()),
+                device: "sda".into(),
+                direction: IoDirection::Reads,
+                unit: RateUnit::Requests,
+                value: 50.0,
+                source: LimitSource::Cgroup(CgroupHierarchy::V2),
+            },
+            rate: 50.0,
+            is_reached,
+            is_near: is_reached,
+        };
+        CgroupUse {
+            path: path.into(),
+            rates: IoRates::default(),
+            share_pct: None,
+            limits: vec![limit],
+        }
+    }
+
+    fn attribution(cgroups: Vec<CgroupUse>) -> Attribution {
+        let device = DeviceUse {
+            name: "sda".into(),
+            cgroups,
+            ..DeviceUse::default()
+        };
+        Attribution {
+            elapsed_s: 2.0,
+            devices: vec![device],
+            ..Attribution::default()
+        }
+    }
+
+    #[test]
+    fn time_at_a_limit_adds_up_and_ends_with_the_cgroup() {
+        let mut totals = CgroupTotals::default();
+        totals.observe(&attribution(vec![
+            cgroup("/a".into(), false),
+            cgroup("/b".into(), true),
+        ]));
+        totals.observe(&attribution(vec![
+            cgroup("/a".into(), true),
+            cgroup("/b".into(), true),
+        ]));
+        let seconds: Vec<f64> = limited(&totals)
+            .iter()
+            .map(|cgroup| cgroup.at_limit_s)
+            .collect();
+        assert_eq!(seconds, [2.0, 4.0]);
+        assert_eq!(
+            limited(&totals)[0].limits,
+            [cgroup("/a".into(), true).limits[0].limit.clone()]
+        );
+        let unlimited = CgroupUse {
+            limits: Vec::new(),
+            ..cgroup("/a".into(), true)
+        };
+        totals.observe(&attribution(vec![unlimited]));
+        assert!(limited(&totals).is_empty());
+    }
+
+    #[test]
+    fn the_number_of_cgroups_is_bounded() {
+        let mut totals = CgroupTotals::default();
+        let all = || {
+            (0..250)
+                .map(|at| cgroup(format!("/{at:03}"), true))
+                .collect()
+        };
+        totals.observe(&attribution(all()));
+        totals.observe(&attribution(all()));
+        let limited = limited(&totals);
+        assert_eq!(limited.len(), MAX_CGROUPS + 1);
+        let others: Vec<_> = limited.iter().filter(|one| one.cgroup.is_none()).collect();
+        assert_eq!((others.len(), others[0].at_limit_s), (1, 150.0 * 4.0));
+        assert!(others[0].limits.is_empty());
+        assert_eq!(
+            limited.iter().map(|cgroup| cgroup.at_limit_s).sum::<f64>(),
+            250.0 * 4.0
+        );
+    }
+}
