@@ -52,7 +52,8 @@ pub struct Incident {
     pub cause: Option<Cause>,
     /// The cgroup with the limit or, without one, that with most of the victim's bytes; `None` if it is not known.
     pub owner: Option<Arc<str>>,
-    /// The tasks that wait for I/O in the cgroup with the limit, in its latest interval with any.
+    /// The tasks that wait for I/O in the cgroup with the limit or, as far as that is known, on its devices, in its latest
+    /// interval with any; the longest wait first.
     pub waiting: Vec<WaitingTask>,
 }
 
@@ -71,6 +72,10 @@ pub struct OngoingIncident {
 pub struct WaitingTask {
     pub tid: u32,
     pub comm: String,
+    /// The beginning of the command line of its process; `None` if that is not known.
+    pub command: Option<Arc<str>>,
+    /// The least time for which it has waited; 0 if that is not known.
+    pub waited_ms: u64,
 }
 
 impl Incident {

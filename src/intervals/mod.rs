@@ -5,11 +5,15 @@
 //! pairs of samples             judges each step, adds them up   table, JSON, analysis
 //! ```
 //!
-//! [`Intervals`] is the entry: it takes steps from sample to sample, skips over breaks in time,
-//! follows devices that appear and disappear, judges each step, adds the steps of an interval,
-//! applies the selection, adds up a total, and flags numbers that cannot be trusted. The verdict on an interval is the
-//! worst of those on its steps. [`collect()`] feeds an analysis with all intervals, and a [`History`] keeps the data for charts in bounded memory ([`series`]). Nothing is printed here:
-//! warnings go to a callback, and every output takes the same [`IntervalRows`].
+//! [`Intervals`] is the entry: it takes steps from sample to sample, skips over breaks in time, follows devices that appear
+//! and disappear, judges each step, adds the steps of an interval, applies the selection, adds up a total, and flags numbers
+//! that cannot be trusted. The verdict on an interval is the worst of those on its steps. Intervals add, too ([`Fold`]), and a
+//! [`Series`] is the history of whatever adds, in bounded memory: [`History`] keeps one for charts, `top` another.
+//! [`collect()`] feeds an analysis with all intervals. Nothing is printed here: warnings go to a callback, and every output
+//! takes the same [`IntervalRows`].
+//!
+//! [`Fold`]: series::Fold
+//! [`Series`]: series::Series
 
 mod collect;
 mod device_filter;

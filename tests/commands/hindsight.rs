@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::support::program::blkstat;
+#[cfg(feature = "top")]
 use crate::support::session::Session;
 
 /// What a row and an incident say of the trouble.
@@ -407,6 +408,7 @@ fn check_bands(file: &str, page: &str, rows: &[Value]) {
     assert_same_seconds(&format!("{file}, page"), &of_page, &of_rows);
 }
 
+#[cfg(feature = "top")]
 #[test]
 fn the_screen_begins_at_the_worst_incident_of_the_analysis() {
     let mut incidents_seen = 0;

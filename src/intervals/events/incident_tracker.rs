@@ -328,7 +328,7 @@ impl Tracked {
         incident.cause = Some(cause);
     }
 
-    /// Notes the cgroup with most of the victim's bytes, and the tasks that wait in the cgroup with the limit.
+    /// Notes the cgroup with most of the victim's bytes, and the tasks that wait in the cgroup with the limit or on the devices.
     fn note_usage(&mut self, trouble: &Trouble<'_>) {
         let top = trouble.device.top_cgroup.as_ref();
         if let Some(top) = top.filter(|top| top.share_pct >= MIN_OWNER_PCT)
@@ -336,23 +336,24 @@ impl Tracked {
         {
             Arc::make_mut(&mut self.incident).owner = Some(Arc::clone(&top.path));
         }
-        let owner = self
-            .incident
-            .cgroup_limit()
-            .and_then(|limit| limit.owner.as_deref());
-        let (Some(attribution), Some(owner)) = (trouble.attribution, owner) else {
+        let Some(attribution) = trouble.attribution else {
             return;
         };
+        let limit = self.incident.cgroup_limit();
+        let limited = limit.and_then(|limit| limit.owner.as_deref());
         let mut waiting = Vec::new();
         for task in &attribution.blocked {
-            let is_inside = task
-                .cgroup
-                .as_deref()
-                .is_some_and(|path| is_in_cgroup(owner, path));
-            if is_inside && waiting.len() < MAX_WAITING {
+            let is_limited = limited
+                .zip(task.cgroup.as_deref())
+                .is_some_and(|(owner, path)| is_in_cgroup(owner, path));
+            let device = task.device.as_deref();
+            let is_on_devices = self.devices.iter().any(|one| device == Some(&one.device));
+            if (is_limited || is_on_devices) && waiting.len() < MAX_WAITING {
                 waiting.push(WaitingTask {
                     tid: task.tid,
                     comm: task.comm.clone(),
+                    command: task.command.clone(),
+                    waited_ms: task.waited_ms,
                 });
             }
         }

@@ -4,6 +4,7 @@ use super::health_evidence_text;
 use super::limits::{at_limit_text, plateau_rate};
 use super::remedy::remedy_text;
 use crate::attribution::{Limit, cgroup_name};
+use crate::counters::LONG_WAIT_MS;
 use crate::intervals::{Cause, Harm, Incident, IncidentSummary};
 use crate::judge::IoDirection;
 use crate::metrics::Interval;
@@ -181,14 +182,23 @@ fn owner_text(incident: &Incident) -> Option<String> {
 
 fn waiting_text(incident: &Incident) -> Option<String> {
     let tasks = waiting_tasks(incident);
-    (!tasks.is_empty()).then(|| format!("{} waiting", named(&tasks, MAX_NAMED, " ")))
+    (!tasks.is_empty()).then(|| format!("waiting: {}", named(&tasks, MAX_NAMED, ", ")))
 }
 
-/// The tasks that wait: `fio(812)`.
+/// The tasks that wait: `fio(812)`, or with what is known of them `postgres: app db SELECT (812) for 12 s`.
 pub(crate) fn waiting_tasks(incident: &Incident) -> Vec<String> {
-    let waiting = incident.waiting.iter();
-    let text = waiting.map(|task| format!("{}({})", task.comm, task.tid));
-    text.collect()
+    let mut texts = Vec::new();
+    for task in &incident.waiting {
+        let mut text = match &task.command {
+            Some(command) => format!("{command} ({})", task.tid),
+            None => format!("{}({})", task.comm, task.tid),
+        };
+        if task.waited_ms >= LONG_WAIT_MS {
+            text += &format!(" for {}", duration(task.waited_ms as f64 / 1000.0));
+        }
+        texts.push(text);
+    }
+    texts
 }
 
 #[cfg(test)]
@@ -215,6 +225,8 @@ mod tests {
         let waiting = |tid| WaitingTask {
             tid,
             comm: "fio".to_owned(),
+            command: (tid == 2).then(|| "fio --name=a".into()),
+            waited_ms: 1000 * u64::from(tid - 1),
         };
         let incident = Incident {
             victim: device,
@@ -233,7 +245,7 @@ mod tests {
         assert_eq!(
             incident_parts(&incident, &present_harm(&incident, Some(&stats))).join("; "),
             "/tenant-a is at its limit of 300 reads/s on vda (blkio.throttle); reads take 53.6 ms, 190 \u{b5}s before; \
-             fio(1) fio(2) +1 waiting; raise it in blkio.throttle.read_iops_device of /tenant-a, or read less"
+             waiting: fio(1), fio --name=a (2) for 1.0 s +1; raise it in blkio.throttle.read_iops_device of /tenant-a, or read less"
         );
         let below = Some(Cause::DeviceBelow(DeviceNames::without_alias("vda")));
         let incident = Incident {

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 pub(crate) use self::incident::*;
 pub(crate) use self::limits::*;
 use crate::counters::{Fact, FactKind, FactValue, Health, SYNC_ACTION, SYNC_COMPLETED, SYNC_SPEED};
-use crate::intervals::{DeviceActivity, IntervalHeader};
+use crate::intervals::{Cause, DeviceActivity, Incident, IntervalHeader};
 use crate::judge::{
     Assessment, BaselineSource, DeviceReport, Doubt, Evidence, HealthEvidence, IoDirection,
     Latency, NfsWait, Plateau, PlateauInRun, RateUnit, SharedLimit, Verdict, hidden_io_wait_pct,
@@ -44,20 +44,35 @@ pub(crate) fn evidence_sentences(assessment: &Assessment) -> Vec<String> {
     assessment.evidence.iter().map(evidence_text).collect()
 }
 
-/// The evidence like [`evidence_sentences`], for people. A sentence about one of several samples in the interval begins
-/// with its time, formatted by `time_text`.
+/// The evidence like [`evidence_sentences`], for people, without what the line about the incident of a victim says. A sentence
+/// about one of several samples in the interval begins with its time, formatted by `time_text`.
 pub(crate) fn timed_evidence_sentences(
     activity: &DeviceActivity,
     time_text: impl Fn(Timestamp) -> String,
 ) -> Vec<String> {
-    let mut sentences = evidence_sentences(activity.judged.assessment());
-    if let Some(at) = activity.judged.evidence_at() {
-        let at = time_text(at);
-        for sentence in &mut sentences {
-            *sentence = format!("{at}: {sentence}");
+    let at = activity.judged.evidence_at().map(time_text);
+    let mut sentences = Vec::new();
+    for evidence in &activity.judged.assessment().evidence {
+        let incident = activity.incident.as_ref().filter(|one| one.is_victim);
+        if incident.is_some_and(|one| is_its_cause(&one.incident, evidence)) {
+            continue;
         }
+        let sentence = evidence_text(evidence);
+        sentences.push(match &at {
+            Some(at) => format!("{at}: {sentence}"),
+            None => sentence,
+        });
     }
     sentences
+}
+
+/// Returns whether a piece of evidence says no more than the cause of an incident.
+fn is_its_cause(incident: &Incident, evidence: &Evidence) -> bool {
+    match (&incident.cause, evidence) {
+        (Some(Cause::CgroupLimit(limit)), Evidence::AtLimit(reached)) => reached.limit == *limit,
+        (Some(Cause::Health(known)), Evidence::Health(health)) => known == health,
+        _ => false,
+    }
 }
 
 /// A fact about one interval as a sentence without a period.

@@ -313,7 +313,10 @@ fn limits_text(cgroups: &[CgroupUse]) -> Option<String> {
 
 /// Returns the first blocked tasks, and the number of the others; `None` if there are none.
 fn blocked_text(blocked: &[BlockedTask]) -> Option<String> {
-    let task = |task: &BlockedTask| format!("{}({})", sanitize(&task.comm), task.tid);
+    let task = |task: &BlockedTask| {
+        let name = task.command.as_deref().unwrap_or(&task.comm);
+        format!("{}({})", sanitize(name), task.tid)
+    };
     let tasks: Vec<String> = blocked.iter().map(task).collect();
     (!tasks.is_empty()).then(|| format!("D state: {}", named(&tasks, MAX_NAMED, " ")))
 }
