@@ -519,7 +519,14 @@ impl HostJudge {
             };
             let idle_s = self.idle_s(device.name);
             let was_active = idle_s.is_some_and(|idle_s| idle_s - held.for_s <= MAX_UNSEEN_S);
-            if was_active || held.is_waited_for {
+            // A task in a long wait for an unknown device waits for the one that holds requests back.
+            let has_waiting_task = step.attribution.is_some_and(|found| {
+                found.blocked.iter().any(|task| {
+                    let disk = task.device.as_deref();
+                    task.goes_on_waiting() && disk.is_none_or(|disk| disk == device.name)
+                })
+            });
+            if was_active || held.is_waited_for || has_waiting_task {
                 assessment.verdict = Some(Verdict::Stalled);
                 assessment
                     .evidence

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::support::clock::ManualClock;
 use crate::support::fake_root::{FakeRoot, busy_line};
 use crate::support::in_process::in_process;
-use crate::support::program::output;
+use crate::support::program::{blkstat, output};
 use crate::synthetic::{end_of_sample, reads_line};
 
 /// Two disks in an array, which rebuilds onto the second one, with a suspended volume on it; and an NVMe disk with two
@@ -251,6 +251,36 @@ fn a_suspended_volume_that_tasks_wait_for_is_stalled() {
         table.contains("STALLED: the device is suspended") && table.contains("dm-0: suspended"),
         "{table}"
     );
+}
+
+/// A recording that begins while dm-0 is suspended; a task has waited for this long at its second sample.
+fn recording_of_suspension(waited_ms: u64) -> String {
+    let mut text = "#blkstat {\"version\":\"0.2.0\",\"host\":\"a\"}\n".to_owned();
+    for second in 1..6u64 {
+        let (ns, waited_ms) = (second * 1_000_000_000, (second - 1) * waited_ms);
+        let scan = json!({"io_scan": {"at_ns": ns, "has_blocked": true,
+            "blocked": [{"pid": 234, "tid": 234, "comm": "python3", "waited_ms": waited_ms}]}});
+        let end = json!({"monotonic_ns": ns, "blocked": 0, "complete": true});
+        if second == 1 {
+            text += "#blkstat {\"health\":{\"dm-0\":{\"suspended\":1}}}\n";
+        }
+        text += &format!("#blkstat {scan}\nTS {second}.000000000 1970-01-01 00:00:0{second}\n");
+        text += "253 0 dm-0 10 0 80 10 10 0 80 10 0 10 20 0 0 0 0\n";
+        text += &format!("#blkstat {end}\n");
+    }
+    text
+}
+
+#[test]
+fn a_view_that_begins_in_a_suspension_says_so_if_a_task_has_waited_for_long() {
+    for (waited_ms, expected) in [(1000, "stalled"), (0, "idle")] {
+        let recording = recording_of_suspension(waited_ms);
+        let run = blkstat("--json --all --from -")
+            .input(recording.as_bytes())
+            .run();
+        let verdicts = field(&run.out, "dm-0", "verdict");
+        assert_eq!(verdicts, [expected; 4], "{}", run.out);
+    }
 }
 
 #[test]
