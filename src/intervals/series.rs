@@ -1,6 +1,6 @@
 //! Bounded history: the latest steps one by one, and the time before them in points that get longer the more time there is.
 //!
-//! Any number of steps so needs bounded memory. A [`Series`] is of any values that add. Time that no step covers is not part of
+//! The memory that it needs has a bound, whatever the number of steps. A [`Series`] is of any values that add. Time that no step covers is not part of
 //! any point, and remains a gap as long as it is longer than a point.
 
 use std::collections::VecDeque;
@@ -26,6 +26,14 @@ impl TimeSpan {
 pub trait Fold {
     /// Adds a later value.
     fn add(&mut self, later: Self);
+}
+
+impl<T: Fold, const N: usize> Fold for [T; N] {
+    fn add(&mut self, later: Self) {
+        for (own, later) in self.iter_mut().zip(later) {
+            own.add(later);
+        }
+    }
 }
 
 /// One step, or several that were added up.

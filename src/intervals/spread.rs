@@ -46,9 +46,7 @@ impl Spread {
 
 impl Fold for Spread {
     fn add(&mut self, later: Self) {
-        for (own, later) in self.extents.iter_mut().zip(later.extents) {
-            own.add(later);
-        }
+        self.extents.add(later.extents);
         self.latencies.add(later.latencies);
     }
 }
@@ -82,8 +80,6 @@ impl HostSpread {
 
 impl Fold for HostSpread {
     fn add(&mut self, later: Self) {
-        for (own, later) in self.extents.iter_mut().zip(later.extents) {
-            own.add(later);
-        }
+        self.extents.add(later.extents);
     }
 }

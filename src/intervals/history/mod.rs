@@ -9,9 +9,8 @@ mod usage;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use self::usage::BlockedTaskTime;
 pub use self::usage::UsageHistory;
-use self::usage::{BlockedTasks, UsedBytes};
+use self::usage::{BlockedTaskTime, BlockedTasks, UsedBytes};
 use super::device_interval::{DeviceActivity, DeviceInterval, DeviceState, IntervalRows};
 use super::device_names::DeviceNames;
 use super::run_clock::RunClock;
