@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::host_report::{NfsWait, hidden_io_wait_pct};
+use super::step::Step;
 use super::verdict::{Assessment, Evidence, HealthEvidence};
 use crate::counters::{HealthFacts, NFS_UNANSWERED, SYNC_ACTION, Sample};
 use crate::metrics::{HostStats, Interval, in_flight};
@@ -135,17 +136,11 @@ impl HealthWatch {
 
     /// Returns since when the kernel says that a device holds requests back, and whether something waits for it; `None` if it
     /// holds none back.
-    pub(super) fn held(
-        &self,
-        device: &str,
-        sample: &Sample,
-        host: &HostStats,
-        topology: &Topology,
-    ) -> Option<Held> {
+    pub(super) fn held(&self, device: &str, step: &Step<'_>) -> Option<Held> {
         let held_s = self.holding.get(device)?;
         Some(Held {
             for_s: self.run_s - held_s,
-            is_waited_for: is_waited_for(device, sample, host, topology),
+            is_waited_for: is_waited_for(device, step),
         })
     }
 
@@ -232,11 +227,12 @@ impl HealthWatch {
     }
 }
 
-/// Returns whether requests wait for a device that holds them back: its own, those of a device above it, or those of
-/// tasks that wait for I/O although fewer requests are in flight than tasks wait. The kernel does not count the requests
-/// that a suspended device holds back. Its count of blocked tasks may be too low, too, but then pressure shows a task that
-/// waits while nothing is in flight.
-fn is_waited_for(device: &str, sample: &Sample, host: &HostStats, topology: &Topology) -> bool {
+/// Returns whether something waits for a device that holds requests back: its own requests, those of a device above it, a
+/// task in a long wait for it or for an unknown device, or tasks that wait for I/O although fewer requests are in flight
+/// than tasks wait. The kernel does not count the requests that a suspended device holds back. Its count of blocked tasks
+/// may be too low, too, but then pressure shows a task that waits while nothing is in flight.
+fn is_waited_for(device: &str, step: &Step<'_>) -> bool {
+    let sample = step.sample;
     let has_requests = |name: &str| {
         sample
             .device(name)
@@ -249,7 +245,8 @@ fn is_waited_for(device: &str, sample: &Sample, host: &HostStats, topology: &Top
         .filter_map(|device| in_flight(&device.counters))
         .sum();
     has_requests(device)
-        || topology
+        || step
+            .topology
             .holders(device)
             .any(|holder| has_requests(&holder.name))
         || sample
@@ -257,9 +254,22 @@ fn is_waited_for(device: &str, sample: &Sample, host: &HostStats, topology: &Top
             .blocked
             .is_some_and(|blocked| blocked > in_flight)
         || in_flight == 0
-            && host
+            && step
+                .host
                 .pressure_some_pct
                 .is_some_and(|percent| percent >= MOST_OF_THE_TIME_PCT)
+        || has_waiting_task(device, step)
+}
+
+/// Returns whether a task is in a long wait for a device, or for one that is not known.
+fn has_waiting_task(device: &str, step: &Step<'_>) -> bool {
+    let Some(found) = step.attribution else {
+        return false;
+    };
+    found.blocked.iter().any(|task| {
+        let disk = task.device.as_deref();
+        task.goes_on_waiting() && disk.is_none_or(|disk| disk == device)
+    })
 }
 
 #[cfg(test)]

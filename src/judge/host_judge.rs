@@ -11,11 +11,11 @@ use super::load::Load;
 use super::peers::{PeerHistory, PeerLoad, peer_groups};
 use super::settings::{BaselineSource, Settings};
 use super::shared_limit::{SharedLimit, SharedLimits};
+use super::step::{DeviceStep, Step};
 use super::thresholds::RANK;
 use super::verdict::{Assessment, Evidence, Verdict};
-use crate::attribution::{Attribution, IoDirection, Limit, ReachedLimit};
+use crate::attribution::{IoDirection, Limit, ReachedLimit};
 use crate::baselines::DeviceBaseline;
-use crate::counters::{Counters, Sample};
 use crate::metrics::{HostStats, Interval};
 use crate::topology::{Kind, Node, Topology};
 
@@ -24,31 +24,6 @@ const MAX_REMEMBERED: usize = 1000;
 /// The most seconds for which a device may hold requests before that is seen: facts are read every 10 s where all is well,
 /// and a step passes until they are used.
 const MAX_UNSEEN_S: f64 = 11.0;
-
-/// A step of all devices: two samples, one right after the other.
-pub struct Step<'a> {
-    /// The devices of the newer sample, in the order of the last call of [`HostJudge::learn_devices`].
-    pub devices: &'a [DeviceStep<'a>],
-    /// The newer sample.
-    pub sample: &'a Sample,
-    pub seconds: f64,
-    pub host: &'a HostStats,
-    pub topology: &'a Topology,
-    /// The cgroups and processes that used the devices; `None` without two scans of them.
-    pub attribution: Option<&'a Attribution>,
-}
-
-/// A device in a step.
-#[derive(Clone, Debug)]
-pub struct DeviceStep<'a> {
-    pub name: &'a str,
-    /// What happened in the step; `None` if there is no data: the device appeared in it, or its counters were reset.
-    pub interval: Option<Interval>,
-    /// Its counters at the beginning of the step.
-    pub before: &'a Counters,
-    /// The kernel does not count its requests.
-    pub is_accounting_off: bool,
-}
 
 /// What was learned of devices, by their identity or, without one, by their name and how often another device took it.
 #[derive(Clone, Debug, Default)]
@@ -511,22 +486,12 @@ impl HostJudge {
             if interval.completed() > 0 {
                 continue;
             }
-            let Some(held) = self
-                .health
-                .held(device.name, step.sample, step.host, step.topology)
-            else {
+            let Some(held) = self.health.held(device.name, step) else {
                 continue;
             };
             let idle_s = self.idle_s(device.name);
             let was_active = idle_s.is_some_and(|idle_s| idle_s - held.for_s <= MAX_UNSEEN_S);
-            // A task in a long wait for an unknown device waits for the one that holds requests back.
-            let has_waiting_task = step.attribution.is_some_and(|found| {
-                found.blocked.iter().any(|task| {
-                    let disk = task.device.as_deref();
-                    task.goes_on_waiting() && disk.is_none_or(|disk| disk == device.name)
-                })
-            });
-            if was_active || held.is_waited_for || has_waiting_task {
+            if was_active || held.is_waited_for {
                 assessment.verdict = Some(Verdict::Stalled);
                 assessment
                     .evidence
@@ -625,6 +590,7 @@ fn is_whole_disk(node: &Node, topology: &Topology) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::counters::{Counters, Sample};
     use crate::metrics::Completed;
 
     #[test]

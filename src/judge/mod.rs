@@ -49,6 +49,7 @@ mod range;
 mod report;
 mod settings;
 mod shared_limit;
+mod step;
 mod summary;
 mod thresholds;
 mod verdict;
@@ -60,7 +61,7 @@ pub use compare::{BlockMeans, Difference, Outcome, Quantity, compare};
 pub use direction::{BusyMean, DirectionReport, Pattern};
 pub use events::{EventRule, JudgedTime, Turn, word_of_event};
 pub use histogram::{Distribution, Histogram};
-pub use host_judge::{DeviceStep, HostJudge, Knowledge, Step};
+pub use host_judge::{HostJudge, Knowledge};
 pub use host_report::{
     HostReport, LOW_AVAILABLE_CPU_PCT, LOW_IO_PRESSURE_PCT, MIN_NOTICED_PCT, NfsWait, Range,
     hidden_io_wait_pct, high_memory_pressure_pct, no_cpu_pct,
@@ -78,5 +79,6 @@ pub use report::{
 };
 pub use settings::{BaselineSource, KnownDevice, Settings, StatedCap};
 pub use shared_limit::SharedLimit;
+pub use step::{DeviceStep, Step};
 pub use summary::VerdictTimes;
 pub use verdict::{Assessment, Doubt, Evidence, HealthEvidence, Latency, Verdict};
