@@ -23,6 +23,14 @@ impl LineError {
         }
     }
 
+    /// The error of a device that its sample has already.
+    pub(super) fn listed_again(name: &str) -> Self {
+        Self {
+            reason: format!("'{}' is listed twice in a sample", excerpt(name.as_bytes())),
+            skipped: "second line ",
+        }
+    }
+
     fn not_diskstats(line: &[u8]) -> Self {
         Self {
             reason: format!("not a diskstats line: '{}'", excerpt(line)),

@@ -16,6 +16,8 @@ mod scan_growth;
 mod time_form;
 pub mod trace_hist;
 
+use std::collections::HashSet;
+
 use crate::counters::{Device, Sample};
 
 pub use self::annotation::{ClockChange, DroppedSamples, RecordFilter, WriteStall};
@@ -35,17 +37,50 @@ pub fn parse_diskstats(
     mut on_error: impl FnMut(usize, LineError),
 ) {
     let devices = &mut sample.devices;
+    let mut names = NamesInSample::default();
     let mut count = 0;
     for (number, line) in (1..).zip(text.split(|byte| *byte == b'\n')) {
         if line.trim_ascii().is_empty() {
             continue;
         }
-        match parse_line(line, slot(devices, count)) {
+        let parsed = parse_line(line, slot(devices, count));
+        match parsed.and_then(|()| names.add(&devices[..=count], None)) {
             Ok(()) => count += 1,
             Err(error) => on_error(number, error),
         }
     }
     devices.truncate(count);
+}
+
+/// The names of the devices in a sample. The kernel lists each once, and everything behind the parser relies on that: a device
+/// that a damaged file lists again is left out.
+#[derive(Default)]
+struct NamesInSample {
+    /// All names, once they are not those of the sample before in the same order. That they nearly always are saves the time.
+    known: Option<HashSet<String>>,
+}
+
+impl NamesInSample {
+    /// Adds the last of the devices so far. `before` is the device at this place in the sample before.
+    ///
+    /// # Errors
+    /// If the device is listed already.
+    fn add(&mut self, devices: &[Device], before: Option<&Device>) -> Result<(), LineError> {
+        let Some((last, earlier)) = devices.split_last() else {
+            return Ok(());
+        };
+        if self.known.is_none() && before.is_some_and(|before| before.name == last.name) {
+            return Ok(());
+        }
+        let names_of =
+            |devices: &[Device]| devices.iter().map(|device| device.name.clone()).collect();
+        let known = self.known.get_or_insert_with(|| names_of(earlier));
+        if known.insert(last.name.clone()) {
+            Ok(())
+        } else {
+            Err(LineError::listed_again(&last.name))
+        }
+    }
 }
 
 /// Returns the device at `index`, which is added if the list ends there. Devices are overwritten to reuse their memory.

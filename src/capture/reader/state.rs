@@ -13,7 +13,8 @@ use crate::capture::annotation::RecordingHeader;
 use crate::capture::diskstats_line::{LineError, has_lost_columns, parse_line};
 use crate::capture::time_form::TimeForm;
 use crate::capture::{
-    MAX_BASELINE_NAME_BYTES, MAX_BASELINES, MAX_DEVICES_PER_SAMPLE, MAX_SAMPLE_BYTES, slot,
+    MAX_BASELINE_NAME_BYTES, MAX_BASELINES, MAX_DEVICES_PER_SAMPLE, MAX_SAMPLE_BYTES,
+    NamesInSample, slot,
 };
 use crate::counters::{Columns, Counters, Device, Sample, wrapping_sub_u32};
 use crate::topology::{Node, Topology};
@@ -214,7 +215,8 @@ pub(super) struct SampleDevices {
     has_too_many: bool,
     /// The last line seems to have lost its end, or the devices are those of two samples.
     pub(super) are_damaged: bool,
-    /// The first device has occurred once more.
+    names: NamesInSample,
+    /// The first device has occurred once more, and not just after its line.
     has_begun_again: bool,
 }
 
@@ -273,7 +275,9 @@ impl SampleDevices {
         (missing > 0).then(|| format!("last sample {lack}, as if truncated; skipped"))
     }
 
-    /// Adds the device of a line to `devices`. If the line is not `is_complete`, it may have lost its end and is compared with the `previous` sample. Returns whether it has its end.
+    /// Adds the device of a line to `devices`. If the line is not `is_complete`, it may have lost its end and is
+    /// compared with the `previous` sample. A device that the sample has already is left out, unless `keeps_repeated`. Returns
+    /// whether the line has its end.
     ///
     /// # Errors
     /// A warning if the line is not valid, or if its device is the first that exceeds the limits; further ones are
@@ -283,6 +287,7 @@ impl SampleDevices {
         line: &[u8],
         ended: bool,
         is_complete: bool,
+        keeps_repeated: bool,
         previous: &Sample,
         devices: &mut Vec<Device>,
     ) -> Result<bool, LineError> {
@@ -301,12 +306,13 @@ impl SampleDevices {
         let index = self.count;
         match parse_line(line, slot(devices, index)) {
             Ok(()) => {
+                self.has_begun_again |= index > 1 && devices[index].name == devices[0].name;
+                let before = previous.devices.get(index);
+                if !keeps_repeated {
+                    self.names.add(&devices[..=index], before)?;
+                }
                 self.count += 1;
-                self.has_begun_again |= index > 0 && devices[index].name == devices[0].name;
-                let before = previous
-                    .devices
-                    .get(index)
-                    .filter(|before| before.name == devices[index].name);
+                let before = before.filter(|before| before.name == devices[index].name);
                 self.are_damaged = self.has_begun_again
                     || before.is_some_and(|before| {
                         has_other_end(&devices[index].counters, &before.counters)

@@ -79,6 +79,30 @@ fn an_invalid_line_does_not_affect_other_lines() {
 }
 
 #[test]
+fn the_second_line_of_a_device_in_a_sample_is_skipped() {
+    let first = sample(10, &[("sda", 1), ("sda", 5), ("sdb", 2), ("sdb", 2)]);
+    // The same again, in the order of the sample before, and then in another one.
+    let same = sample(11, &[("sda", 3), ("sdb", 4), ("sda", 9), ("sdb", 9)]);
+    let other = sample(12, &[("sdb", 6), ("sda", 7), ("sda", 7), ("sdc", 1)]);
+    let (samples, warnings) = read((first + &same + &other).as_bytes());
+    let names = [
+        devices(&["sda 1", "sdb 2"]),
+        devices(&["sda 3", "sdb 4"]),
+        devices(&["sdb 6", "sda 7", "sdc 1"]),
+    ];
+    let read: Vec<_> = samples.into_iter().map(|sample| sample.2).collect();
+    assert_eq!(read, names);
+    assert_eq!(
+        warnings.iter().map(|warning| warning.0).collect::<Vec<_>>(),
+        [3, 5, 9, 10, 14]
+    );
+    assert_eq!(
+        warnings[0].1,
+        "'sda' is listed twice in a sample; second line skipped"
+    );
+}
+
+#[test]
 fn an_empty_sample_is_a_sample() {
     let text = sample(10, &[("sda", 1)]) + &sample(11, &[]) + &sample(12, &[("sda", 2)]);
     let (samples, warnings) = read(text.as_bytes());
@@ -276,9 +300,13 @@ fn of_many_warnings_the_first_are_kept_and_the_rest_counted() {
 
 #[test]
 fn devices_beyond_the_limits_are_skipped() {
-    let mut devices = vec![("sda", 1); MAX_DEVICES_PER_SAMPLE + 5];
-    devices[0].0 = "sdb";
-    let text = sample(10, &devices) + &sample(11, &[("sda", 2)]);
+    let names: Vec<String> = (0..MAX_DEVICES_PER_SAMPLE + 5)
+        .map(|at| format!("sd{at}"))
+        .collect();
+    let devices: Vec<_> = names.iter().map(|name| (name.as_str(), 1)).collect();
+    // A last sample with another last device would look truncated.
+    let last = &names[MAX_DEVICES_PER_SAMPLE - 1];
+    let text = sample(10, &devices) + &sample(11, &[(last.as_str(), 2)]);
     let (samples, warnings) = read(text.as_bytes());
     assert_eq!(
         samples
@@ -293,15 +321,12 @@ fn devices_beyond_the_limits_are_skipped() {
         [(MAX_DEVICES_PER_SAMPLE as u64 + 2, message.clone())]
     );
     let long = "x".repeat(60_000);
-    let mut devices = vec![(long.as_str(), 1); 600];
-    let other = long.replace('x', "y");
-    devices[0].0 = &other;
-    let text = sample(10, &devices) + &sample(11, &[("sda", 2)]);
+    let names: Vec<String> = (100..700).map(|at| format!("{long}{at}")).collect();
+    let devices: Vec<_> = names.iter().map(|name| (name.as_str(), 1)).collect();
+    let count = MAX_SAMPLE_BYTES / line(&names[0], 1).len();
+    let text = sample(10, &devices) + &sample(11, &[(names[count - 1].as_str(), 2)]);
     let (samples, warnings) = read(text.as_bytes());
-    assert_eq!(
-        (samples[0].2.len(), samples[1].2.len()),
-        (MAX_SAMPLE_BYTES / line(&long, 1).len(), 1)
-    );
+    assert_eq!((samples[0].2.len(), samples[1].2.len()), (count, 1));
     assert_eq!(warnings[0].1, message);
 }
 
