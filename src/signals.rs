@@ -10,9 +10,14 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
 
 /// Records a SIGINT or SIGTERM, or a SIGHUP if requested, and can be polled: it becomes readable when one is received.
+///
+/// A second signal ends the program at once, unless the first one was taken note of with [`Signals::clear`]: a long computation
+/// looks for signals only now and then.
 pub struct Signals {
     pipe: UnixStream,
     last: Arc<AtomicUsize>,
+    /// True once a signal was received.
+    is_ending: Arc<AtomicBool>,
 }
 
 impl Signals {
@@ -34,10 +39,14 @@ impl Signals {
         let (pipe, write) = UnixStream::pair()?;
         pipe.set_nonblocking(true)?;
         let last = Arc::new(AtomicUsize::new(0));
+        let is_ending = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM]
             .into_iter()
             .chain(with_hangup.then_some(SIGHUP))
         {
+            // The actions follow each other in this order.
+            signal_hook::flag::register_conditional_default(signal, Arc::clone(&is_ending))?;
+            signal_hook::flag::register(signal, Arc::clone(&is_ending))?;
             signal_hook::flag::register_usize(
                 signal,
                 Arc::clone(&last),
@@ -45,7 +54,11 @@ impl Signals {
             )?;
             signal_hook::low_level::pipe::register(signal, write.try_clone()?)?;
         }
-        Ok(Self { pipe, last })
+        Ok(Self {
+            pipe,
+            last,
+            is_ending,
+        })
     }
 
     /// Returns signals that are not those of the process, for a thread: dropping the other half counts as SIGTERM.
@@ -59,6 +72,7 @@ impl Signals {
             Self {
                 pipe,
                 last: Arc::clone(&last),
+                is_ending: Arc::default(),
             },
             StopOnDrop { last, _pipe: other },
         ))
@@ -74,6 +88,7 @@ impl Signals {
     /// Forgets the signals received, so that the next one can be noticed.
     pub fn clear(&self) {
         self.last.store(0, Ordering::SeqCst);
+        self.is_ending.store(false, Ordering::SeqCst);
         // Reads one byte per signal until the pipe is empty.
         while matches!((&self.pipe).read(&mut [0; 64]), Ok(1..)) {}
     }

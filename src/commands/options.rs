@@ -515,7 +515,7 @@ impl BaselineOptions {
             (None, None, true) => BaselineOption::Learned,
             (None, None, false) => BaselineOption::Saved(saved),
         };
-        let baselines = load_baselines(settings, option)?;
+        let baselines = load_baselines(settings, option, context.clock)?;
         if let Some(problem) = &baselines.problem {
             context.print_error(problem);
         }
