@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use rustix::fs::{OFlags, fcntl_setfl};
-use rustix::io::Errno;
 
 use super::until_signal::{UntilSignal, open_without_waiting};
 use crate::clock::{Clock, poll_inputs};
+use crate::os_error::is_lack_of_descriptors;
 
 /// The longest file that is read, in bytes: longer than any of these files. The longest ones list mounts, devices or
 /// time zone rules.
@@ -91,21 +91,13 @@ impl SampledFile {
     pub(super) fn read_into(&mut self, bytes: &mut Vec<u8>) -> io::Result<()> {
         match (open_unblocked(&self.path), &mut self.file) {
             (Ok(file), kept) => read_all(kept.insert(file), bytes),
-            (Err(error), Some(kept)) if lacks_descriptors(&error) => {
+            (Err(error), Some(kept)) if is_lack_of_descriptors(&error) => {
                 kept.seek(SeekFrom::Start(0))?;
                 read_all(kept, bytes)
             }
             (Err(error), _) => Err(error),
         }
     }
-}
-
-/// Returns whether a file could not be opened because too many are open.
-fn lacks_descriptors(error: &io::Error) -> bool {
-    let code = error.raw_os_error();
-    [Errno::MFILE, Errno::NFILE]
-        .map(|errno| Some(errno.raw_os_error()))
-        .contains(&code)
 }
 
 /// Reads a file as text, in which bytes that are not UTF-8, as names may have, are replaced.
