@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
-use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH, SIGXFSZ};
 
 /// Records a SIGINT or SIGTERM, or a SIGHUP if requested, and can be polled: it becomes readable when one is received.
 ///
@@ -54,6 +54,8 @@ impl Signals {
             )?;
             signal_hook::low_level::pipe::register(signal, write.try_clone()?)?;
         }
+        // A write beyond the limit of a file's size is then an error instead of the end of the program.
+        signal_hook::flag::register(SIGXFSZ, Arc::default())?;
         Ok(Self {
             pipe,
             last,

@@ -585,11 +585,6 @@ impl FileEvents {
     /// Returns messages about what has happened since the last call.
     fn messages(&mut self, state: &WriteProgress, name: &str) -> Vec<String> {
         let old = std::mem::replace(&mut self.0, state.clone());
-        let deleted = || {
-            format!(
-                "{name} was deleted, with the samples before; the recording goes on in a new file"
-            )
-        };
         let damaged = || {
             let (kept, reason) = (
                 rotated_name(Path::new(name), 1),
@@ -607,7 +602,7 @@ impl FileEvents {
             None => format!("{name}: samples are written again"),
         };
         let messages = [
-            (old.deletions != state.deletions).then(deleted),
+            (old.losses != state.losses).then(|| state.loss.clone()),
             (old.damage != state.damage).then(damaged),
             (old.obstacle != state.obstacle).then(blocked),
         ];
