@@ -1,7 +1,7 @@
 //! The state of a reader: facts about the capture beside its samples, the device lines of a sample, the position, and the
 //! segments between the points where time breaks, which no interval spans.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -412,7 +412,6 @@ impl Continuity {
 }
 
 fn reason_of_devices(previous: &Sample, sample: &Sample, interval_s: f64) -> Option<&'static str> {
-    let before = |name: &str| previous.devices.iter().find(|device| device.name == name);
     // The devices are nearly always the same, in the same order.
     let is_at_place = previous
         .devices
@@ -422,10 +421,15 @@ fn reason_of_devices(previous: &Sample, sample: &Sample, interval_s: f64) -> Opt
     let pairs: Vec<_> = if is_at_place {
         previous.devices.iter().zip(&sample.devices).collect()
     } else {
+        let before: HashMap<&str, &Device> = previous
+            .devices
+            .iter()
+            .map(|device| (device.name.as_str(), device))
+            .collect();
         sample
             .devices
             .iter()
-            .filter_map(|device| Some((before(&device.name)?, device)))
+            .filter_map(|device| Some((*before.get(device.name.as_str())?, device)))
             .collect()
     };
     if pairs.is_empty() && !previous.devices.is_empty() && !sample.devices.is_empty() {
