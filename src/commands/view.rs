@@ -7,7 +7,8 @@ use super::follow::{Observer, Run, follow};
 use super::help::similar_command;
 use super::hindsight::open_view;
 use super::options::{
-    ANY_FIRST, Host, SelectionOptions, SourceOptions, VerdictOptions, WidthOption, sort_key,
+    ANY_FIRST, CsvKind, Host, SelectionOptions, SourceOptions, VerdictOptions, WidthOption,
+    line_format, sort_key,
 };
 use crate::console::RunContext;
 use crate::exit::Exit;
@@ -28,8 +29,8 @@ pub struct View {
     #[arg(short, long, conflicts_with = "csv")]
     json: bool,
     /// Print a line of CSV per device and interval
-    #[arg(long)]
-    csv: bool,
+    #[arg(long, value_name = "KIND", num_args = 0..=1, require_equals = true, default_missing_value = "plain")]
+    csv: Option<CsvKind>,
     /// Start with averages since boot
     #[arg(long, conflicts_with = "begin")]
     since_boot: bool,
@@ -100,7 +101,7 @@ impl View {
             .verdicts
             .load_baselines(host.baselines_for(&input), context)?;
         let intervals = open_view(&input, &selection, &baselines, context)?;
-        let is_table = !self.json && !self.csv;
+        let is_table = !self.json && self.csv.is_none();
         let table =
             is_table.then(|| TableWriter::new(&options, context.is_terminal, context.time_zone()));
         let mut output = Output {
@@ -155,7 +156,7 @@ impl Output<'_> {
     /// The writer of lines for programs.
     fn lines(&self) -> Lines {
         Lines {
-            is_json: self.view.json,
+            format: line_format(self.view.csv),
         }
     }
 

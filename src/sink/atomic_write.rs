@@ -45,7 +45,15 @@ pub fn check_new_file(path: &Path, name: &str, may_overwrite: bool) -> Result<()
 /// # Errors
 /// If the file cannot be written; the old one then remains.
 pub fn write_atomically(path: &Path, text: &[u8]) -> io::Result<()> {
-    replace(path, text, File::sync_all)
+    replace(path, text, ANYONE, File::sync_all)
+}
+
+/// Does the same with a file that not every user may read, as of a recording: it names processes and cgroups of all users.
+///
+/// # Errors
+/// Those of [`write_atomically`].
+pub fn write_page_atomically(path: &Path, text: &[u8]) -> io::Result<()> {
+    replace(path, text, MODE, File::sync_all)
 }
 
 /// Atomically replaces a file that is written repeatedly and so need not survive a power failure: nothing waits for the
@@ -54,7 +62,7 @@ pub fn write_atomically(path: &Path, text: &[u8]) -> io::Result<()> {
 /// # Errors
 /// If the file cannot be written; the old one then remains.
 pub fn replace_file(path: &Path, text: &[u8]) -> io::Result<()> {
-    replace(path, text, |file| {
+    replace(path, text, ANYONE, |file| {
         file.set_permissions(Permissions::from_mode(0o644))
     })
 }
@@ -63,6 +71,7 @@ pub fn replace_file(path: &Path, text: &[u8]) -> io::Result<()> {
 fn replace(
     path: &Path,
     text: &[u8],
+    mode: u32,
     finish: impl FnOnce(&File) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut temporary = path.as_os_str().to_owned();
@@ -72,6 +81,7 @@ fn replace(
     let mut file = OpenOptions::new()
         .write(true)
         .create_new(true)
+        .mode(mode)
         .open(&temporary)?;
     let written = file
         .write_all(text)
@@ -92,6 +102,8 @@ pub fn remove_file(path: &Path) -> io::Result<()> {
     }
 }
 
+/// The mode of a file that anyone may read and write whom the umask permits that.
+const ANYONE: u32 = 0o666;
 /// The mode of a new recording. Not every user may read it, because it names processes and cgroups of all users.
 const MODE: u32 = 0o640;
 

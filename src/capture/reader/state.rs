@@ -222,7 +222,12 @@ pub(super) struct SampleDevices {
 
 impl SampleDevices {
     pub(super) fn clear(&mut self) {
-        *self = Self::default();
+        let mut names = std::mem::take(&mut self.names);
+        names.clear();
+        *self = Self {
+            names,
+            ..Self::default()
+        };
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -308,8 +313,8 @@ impl SampleDevices {
             Ok(()) => {
                 self.has_begun_again |= index > 1 && devices[index].name == devices[0].name;
                 let before = previous.devices.get(index);
-                if !keeps_repeated {
-                    self.names.add(&devices[..=index], before)?;
+                if !keeps_repeated && !self.names.add(&devices[..=index], before)? {
+                    return Ok(true);
                 }
                 self.count += 1;
                 let before = before.filter(|before| before.name == devices[index].name);

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::capture::{MAX_DEVICES_PER_SAMPLE, MAX_SAMPLE_BYTES};
+use crate::capture::{MAX_DEVICES_PER_CAPTURE, MAX_DEVICES_PER_SAMPLE, MAX_SAMPLE_BYTES};
 
 /// Returns all samples as (seconds, segment, devices) and all warnings as (line, message).
 #[allow(clippy::type_complexity)]
@@ -315,7 +315,7 @@ fn devices_beyond_the_limits_are_skipped() {
             .collect::<Vec<_>>(),
         [MAX_DEVICES_PER_SAMPLE, 1]
     );
-    let message = "sample exceeds 100000 devices or 32 MiB; remaining devices skipped".to_owned();
+    let message = "sample exceeds 25000 devices or 32 MiB; remaining devices skipped".to_owned();
     assert_eq!(
         warnings,
         [(MAX_DEVICES_PER_SAMPLE as u64 + 2, message.clone())]
@@ -491,4 +491,22 @@ proptest! {
         let is_in_sample = recording[..cut].rfind("TS ") > recording[..cut].rfind("\"complete\":true}");
         prop_assert!(warnings.len() == 1 || !is_in_sample, "{warnings:?}");
     }
+}
+
+#[test]
+fn devices_beyond_those_of_any_capture_are_skipped() {
+    let mut text = String::new();
+    let names: Vec<String> = (0..MAX_DEVICES_PER_CAPTURE + 20_000)
+        .map(|at| format!("sd{at}"))
+        .collect();
+    for (second, names) in (10..).zip(names.chunks(20_000)) {
+        let devices: Vec<_> = names.iter().map(|name| (name.as_str(), 1)).collect();
+        text += &sample(second, &devices);
+    }
+    let (samples, warnings) = read(text.as_bytes());
+    let counts: Vec<usize> = samples.iter().map(|sample| sample.2.len()).collect();
+    assert_eq!(counts, [20_000, 20_000, 10_000]);
+    let skipped = "capture exceeds 50000 devices; further devices skipped";
+    let of_limit = |warning: &&(u64, String)| warning.1 == skipped;
+    assert_eq!(warnings.iter().filter(of_limit).count(), 1, "{warnings:?}");
 }

@@ -3,6 +3,8 @@
 
 pub(super) mod value;
 
+pub use self::value::LineFormat;
+
 pub(super) use self::value::time_text;
 use self::value::{Field, push_line};
 use crate::attribution::Limit;
@@ -292,13 +294,13 @@ pub(super) fn fields() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// JSON Lines, an object for each device of an interval on a line of its own; or CSV (RFC 4180, but lines end with only
 /// a newline), the field names, then a line for each device.
 pub struct Lines {
-    pub is_json: bool,
+    pub format: LineFormat,
 }
 
 impl Lines {
     /// Writes the text before the first interval.
     pub fn begin(&self, out: &mut Vec<u8>) {
-        if !self.is_json {
+        if self.format != LineFormat::Json {
             let names: Vec<&str> = COLUMNS.iter().map(|column| column.name).collect();
             out.extend_from_slice(names.join(",").as_bytes());
             out.push(b'\n');
@@ -338,7 +340,7 @@ impl Lines {
             };
             (column.name, value.unwrap_or(Text(None)))
         });
-        push_line(fields, self.is_json, out);
+        push_line(fields, self.format, out);
     }
 }
 
@@ -380,7 +382,7 @@ mod tests {
         }))
     }
 
-    fn written(is_json: bool, devices: Vec<DeviceInterval>) -> Vec<u8> {
+    fn written(format: LineFormat, devices: Vec<DeviceInterval>) -> Vec<u8> {
         let (total, events, attribution) = (None, Vec::new(), None);
         let rows = IntervalRows {
             header: header(),
@@ -391,14 +393,14 @@ mod tests {
             has_found_any: true,
         };
         let mut out = Vec::new();
-        let lines = Lines { is_json };
+        let lines = Lines { format };
         lines.begin(&mut out);
         lines.push_interval(&rows, &mut out);
         out
     }
 
     fn json(state: DeviceState) -> serde_json::Value {
-        let out = written(true, vec![device("a\"b,\u{1b}[2J", state)]);
+        let out = written(LineFormat::Json, vec![device("a\"b,\u{1b}[2J", state)]);
         assert_eq!(
             out.iter().filter(|byte| byte.is_ascii_control()).count(),
             1,
@@ -456,7 +458,7 @@ mod tests {
             device("sda", active()),
             device("a\"b,\u{1b}", DeviceState::Reset),
         ];
-        let out = written(false, devices);
+        let out = written(LineFormat::Csv, devices);
         let text = String::from_utf8(out).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[0].starts_with("time,elapsed_s,device,reads_per_s,read_kib_per_s,"));

@@ -298,7 +298,14 @@ fn a_second_signal_ends_what_does_not_look_for_the_first() {
 #[test]
 fn a_signal_restores_the_terminal() {
     let root = host();
-    for signal in BOTH {
+    let others = [
+        Signal::HUP,
+        Signal::QUIT,
+        Signal::ABORT,
+        Signal::USR1,
+        Signal::ALARM,
+    ];
+    for signal in BOTH.into_iter().chain(others) {
         let (_controller, terminal) = open_terminal();
         let local = || tcgetattr(&terminal).unwrap().local_modes;
         let before = local();
