@@ -12,6 +12,7 @@
 mod cgroup_name;
 pub mod files;
 mod limit;
+mod programs;
 pub mod waits;
 
 use std::cmp::Reverse;
@@ -20,9 +21,11 @@ use std::sync::Arc;
 
 pub use self::cgroup_name::cgroup_name;
 pub use self::limit::{IoDirection, Limit, LimitSource, RateUnit};
+use self::programs::Readings;
+pub use self::programs::{ProcessReading, Program};
 use crate::counters::{
     BlockedTask, Cgroup, CgroupDevice, CgroupHierarchy, DeviceNumber, HungRead, IoCounters,
-    IoLimits, IoScan, Pressure, ProcessIo, ScanProblem,
+    IoLimits, IoScan, Pressure, ScanProblem,
 };
 
 /// The use of all devices between two scans.
@@ -34,8 +37,10 @@ pub struct Attribution {
     pub hierarchy: Option<CgroupHierarchy>,
     /// The whole devices with I/O or a limit, by name.
     pub devices: Vec<DeviceUse>,
-    /// The processes, on all devices together; `None` if they are not known yet.
-    pub processes: Option<Arc<ProcessIo>>,
+    /// The latest reading of processes, over a few seconds and on all devices together; `None` if they are not known yet.
+    pub reading: Option<Arc<ProcessReading>>,
+    /// The seconds from the end of that reading to the end of the interval.
+    pub reading_age_s: f64,
     /// The read of a process that hung at the end of the interval; `None` if none did.
     pub hung_read: Option<HungRead>,
     /// The tasks in uninterruptible sleep, those that have waited longest first.
@@ -55,6 +60,8 @@ pub struct DeviceUse {
     pub total: IoRates,
     /// The cgroups that used it or are limited on it, those with the most bytes first.
     pub cgroups: Vec<CgroupUse>,
+    /// The programs with the most bytes, the busiest first; empty if they are not known.
+    pub programs: Vec<Program>,
 }
 
 /// The use of a device by a cgroup.
@@ -78,6 +85,8 @@ impl Attribution {
             + cgroups.count() * size_of::<CgroupUse>()
             + limits * size_of::<LimitUse>()
             + self.blocked.len() * 90
+            // A reading belongs to several scans.
+            + self.processes().map_or(0, |found| found.busiest.len() * 40)
     }
 }
 
@@ -121,6 +130,7 @@ pub struct Attributor {
     last: Option<Arc<IoScan>>,
     counted_at_last: Counted,
     limits: LimitHistory,
+    readings: Readings,
     step: Window,
     interval: Window,
 }
@@ -166,6 +176,7 @@ impl Window {
         last: Option<&Arc<IoScan>>,
         counted_at_last: &Counted,
         limits: &LimitHistory,
+        reading: Option<&Arc<ProcessReading>>,
     ) -> Option<Attribution> {
         let (begin, last) = (self.begin.clone()?, last?);
         let elapsed_s = last.at.checked_sub(begin.at)?.as_secs_f64();
@@ -181,7 +192,10 @@ impl Window {
             hierarchy: last.hierarchy,
             devices,
             blocked,
-            processes: last.processes.clone(),
+            reading: reading.cloned(),
+            reading_age_s: reading.map_or(0.0, |reading| {
+                last.at.saturating_sub(reading.at).as_secs_f64()
+            }),
             hung_read: last.hung_read,
             skipped: std::mem::take(&mut self.skipped),
             problem: last.problem,
@@ -207,6 +221,7 @@ impl Attributor {
             self.step.start(scan);
             self.interval.start(scan);
         }
+        self.readings.observe(scan);
         self.step.observe(scan, &self.limits);
         self.interval.observe(scan, &self.limits);
         self.counted_at_last = counters_by_path(scan);
@@ -215,14 +230,22 @@ impl Attributor {
 
     /// Returns the use of devices since the last call, and begins another step.
     pub fn finish_step(&mut self) -> Option<Attribution> {
-        self.step
-            .finish(self.last.as_ref(), &self.counted_at_last, &self.limits)
+        self.step.finish(
+            self.last.as_ref(),
+            &self.counted_at_last,
+            &self.limits,
+            self.readings.latest.as_ref(),
+        )
     }
 
     /// Returns the use of devices since the last call, and begins another interval.
     pub fn finish_interval(&mut self) -> Option<Attribution> {
-        self.interval
-            .finish(self.last.as_ref(), &self.counted_at_last, &self.limits)
+        self.interval.finish(
+            self.last.as_ref(),
+            &self.counted_at_last,
+            &self.limits,
+            self.readings.latest.as_ref(),
+        )
     }
 
     /// Forgets all scans: the next one belongs to another host, or to another boot.
@@ -326,6 +349,7 @@ impl Window {
                     name: Arc::clone(&names[&device.number]),
                     total,
                     cgroups,
+                    programs: Vec::new(),
                 });
             }
         }
