@@ -777,6 +777,9 @@ fn is_reached(recent: &[Observed]) -> bool {
 /// device back: with less, most of its requests do not wait for a limit.
 const MIN_SHARE: f64 = 0.5;
 
+/// The fraction of a device's requests from which others than the limited cgroups use it, too.
+const MIN_OTHERS_SHARE: f64 = 0.1;
+
 /// The fractions of a limit between which a limit that has held a device back goes on to do so, without a rate that is
 /// exactly at it in three intervals: the load may be a little uneven, and scans come late.
 const STILL_REACHED: [f64; 2] = [0.8, 2.0];
@@ -789,9 +792,11 @@ pub struct ReachedLimit {
     /// The share of the device's bytes, in percent, of the cgroup and all others that the limit applies to; `None`
     /// without bytes.
     pub share_pct: Option<f64>,
-    /// True if the limits that were reached hold the device back: the cgroups have at least half of its bytes or
-    /// requests, or are the only ones whose tasks wait, or its requests wait above the device with the limit.
+    /// True if the limits that were reached hold the device back: its requests wait above the device with the limit, or the
+    /// cgroups have at least half of its bytes or requests and others don't use it or wait as well.
     pub holds_device: bool,
+    /// True if tasks outside of the cgroups at limits wait for long.
+    pub others_wait: bool,
 }
 
 impl Attribution {
@@ -874,14 +879,19 @@ impl Attribution {
             .filter_map(|task| task.cgroup.as_deref())
             .peekable();
         let are_all_waiting_limited = waiting.peek().is_some() && waiting.all(is_any);
+        let others_wait = self.blocked.iter().any(|task| {
+            let path = task.cgroup.as_deref().unwrap_or("/");
+            task.goes_on_waiting() && !task.is_kernel && !is_any(path)
+        });
+        let has_most = is_much(bytes(&is_any)) || is_much(requests(&is_any));
         let holds_device = is_held
-            || is_much(bytes(&is_any))
-            || is_much(requests(&is_any))
-            || uses_device && are_all_waiting_limited;
+            || has_most && (others_wait || !is_shared(usage, is_any))
+            || is_unused && are_all_waiting_limited;
         uses_device.then(|| ReachedLimit {
             limit: first.clone(),
             share_pct: bytes(&|path| applies(first, path)).map(|share| 100.0 * share),
             holds_device,
+            others_wait,
         })
     }
 
@@ -952,6 +962,22 @@ impl Attribution {
             reached.map(|used| &used.limit)
         })
     }
+}
+
+/// Returns whether cgroups without a limit that was reached use a device, too. Without others, the limit holds back whoever
+/// the device is for; with others that don't wait, it does what it is for.
+fn is_shared(usage: &DeviceUse, is_limited: impl Fn(&str) -> bool) -> bool {
+    let mut others_per_s = 0.0;
+    for cgroup in &usage.cgroups {
+        if !is_limited(&cgroup.path) {
+            // The root has the journals of file systems, which are written for others.
+            others_per_s += match &*cgroup.path {
+                "/" => cgroup.rates.reads_per_s,
+                _ => cgroup.rates.ios_per_s(),
+            };
+        }
+    }
+    others_per_s >= MIN_OTHERS_SHARE * usage.total.ios_per_s()
 }
 
 fn permits_no_request(limit: &Limit) -> bool {
@@ -1531,7 +1557,7 @@ mod reached_limit_tests {
             )])
         };
         let found = |share, holds| Some(("/db on sda".to_owned(), Some(share), holds));
-        assert_eq!(held(&of(60.0, 40.0), "sda", &[]), found(60.0, true));
+        assert_eq!(held(&of(95.0, 5.0), "sda", &[]), found(95.0, true));
         assert_eq!(held(&of(40.0, 60.0), "sda", &[]), found(40.0, false));
         assert_eq!(held(&of(40.0, 60.0), "sdb", &[]), None);
         let without = attribution(vec![device("sda", vec![cgroup("/db", 60.0, None)])]);
@@ -1541,14 +1567,14 @@ mod reached_limit_tests {
     #[test]
     fn several_limited_cgroups_hold_it_together() {
         let cgroups = vec![
-            cgroup("/a", 30.0, Some(50.0)),
-            cgroup("/b", 30.0, Some(50.0)),
-            cgroup("/c", 40.0, None),
+            cgroup("/a", 48.0, Some(50.0)),
+            cgroup("/b", 48.0, Some(50.0)),
+            cgroup("/c", 4.0, None),
         ];
         let (name, share, holds) =
             held(&attribution(vec![device("sda", cgroups)]), "sda", &[]).unwrap();
         assert!(
-            name.ends_with("on sda") && share == Some(30.0) && holds,
+            name.ends_with("on sda") && share == Some(48.0) && holds,
             "{name}"
         );
     }
@@ -1557,13 +1583,13 @@ mod reached_limit_tests {
     fn in_version_2_a_limit_applies_to_descendants() {
         let cgroups = vec![
             cgroup("/db", 0.0, Some(50.0)),
-            cgroup("/db/w", 90.0, None),
-            cgroup("/x", 10.0, None),
+            cgroup("/db/w", 95.0, None),
+            cgroup("/x", 5.0, None),
         ];
         let mut found = attribution(vec![device("sda", cgroups)]);
         assert_eq!(
             held(&found, "sda", &[]),
-            Some(("/db on sda".to_owned(), Some(90.0), true))
+            Some(("/db on sda".to_owned(), Some(95.0), true))
         );
         found.hierarchy = Some(CgroupHierarchy::V1);
         assert_eq!(
@@ -1648,18 +1674,27 @@ mod reached_limit_tests {
     }
 
     #[test]
-    fn cgroups_that_alone_wait_hold_a_device_back() {
-        let cgroups = || vec![cgroup("/db", 1.0, Some(50.0)), cgroup("/other", 99.0, None)];
-        let task = |path: &str| BlockedTask {
+    fn a_limit_that_only_its_own_cgroup_feels_does_not_hold_the_device() {
+        let cgroups = || {
+            vec![
+                cgroup("/batch", 80.0, Some(50.0)),
+                cgroup("/db", 20.0, None),
+            ]
+        };
+        let task = |path: &str, waited_ms| BlockedTask {
             cgroup: Some(path.into()),
+            waited_ms,
             ..BlockedTask::default()
         };
-        let with = |blocked| Attribution {
-            blocked,
-            ..attribution(vec![device("sda", cgroups())])
+        let holds = |blocked| {
+            let found = Attribution {
+                blocked,
+                ..attribution(vec![device("sda", cgroups())])
+            };
+            held(&found, "sda", &[]).unwrap().2
         };
-        let holds = |found: &Attribution| held(found, "sda", &[]).unwrap().2;
-        assert!(holds(&with(vec![task("/db"), task("/db/w")])));
-        assert!(!holds(&with(vec![task("/db"), task("/other")])) && !holds(&with(Vec::new())));
+        assert!(!holds(Vec::new()));
+        assert!(!holds(vec![task("/batch", 9000), task("/db", 0)]));
+        assert!(holds(vec![task("/batch", 9000), task("/db", 9000)]));
     }
 }

@@ -196,9 +196,9 @@ impl Cause {
     /// Returns whether two facts are the same, though a count may have grown or the value of a limit changed.
     pub(super) fn is_same_fact(&self, other: &Self) -> bool {
         match (self, other) {
+            // The members of an array have a limit each.
             (Self::CgroupLimit(one), Self::CgroupLimit(other)) => {
-                (&one.owner, &one.device, one.rate_name())
-                    == (&other.owner, &other.device, other.rate_name())
+                (&one.owner, one.rate_name()) == (&other.owner, other.rate_name())
             }
             (Self::Health(one), Self::Health(other)) => {
                 let facts = |health: &HealthEvidence| -> Vec<&'static str> {

@@ -158,9 +158,11 @@ fn harm_text(incident: &Incident, harm: &Harm) -> Option<String> {
 /// `24 in flight, none completed`.
 fn load_text(incident: &Incident, harm: &Harm) -> Option<String> {
     let Some((requests, per_s)) = incident.requests.zip(harm.per_s) else {
-        return harm
-            .queue
-            .map(|in_flight| format!("{in_flight:.0} in flight, none completed"));
+        // A suspended volume holds requests back before they are counted.
+        return match harm.queue? {
+            0.0 => Some("none completed".to_owned()),
+            in_flight => Some(format!("{in_flight:.0} in flight, none completed")),
+        };
     };
     let mut parts = Vec::new();
     if incident.limit().is_none() {

@@ -1,5 +1,6 @@
 //! The table: a block of lines for each interval.
 
+use std::collections::HashMap;
 use std::io::Write;
 
 use jiff::tz::TimeZone;
@@ -10,14 +11,15 @@ use super::summary::draw_summary;
 use super::{
     ColumnChoice, Emphasis, MOUNTS_GAP, TableOptions, max_mounts_width, paint, paint_from,
 };
-use crate::attribution::Attribution;
+use crate::attribution::{Attribution, ReachedLimit};
 use crate::intervals::{DeviceActivity, DeviceInterval, DeviceSummary, IntervalRows, RunSpan};
-use crate::judge::{IoDirection, Verdict};
+use crate::judge::{Evidence, IoDirection, Verdict};
 use crate::metrics::Completed;
 use crate::quantities::Quantity;
 use crate::quantities::device::{DISCARDS_PER_S, FLUSH_AWAIT_MS, FLUSHES_PER_S};
 use crate::report::evidence::{
-    hidden_io_wait_text, incident_parts, no_cpu_text, present_harm, timed_evidence_sentences,
+    at_limit_text, cgroup_limit_text, hidden_io_wait_text, incident_parts, no_cpu_text,
+    present_harm, timed_evidence_sentences,
 };
 use crate::report::layout::{
     DEFAULT_WIDTH, UNLIMITED_WIDTH, ellipsize, sentence_width, text_width, time_of_day, wrap,
@@ -28,6 +30,18 @@ use crate::sanitize::sanitize;
 const MIN_SCREEN_ROWS: usize = 5;
 /// The number of lines after which the column titles are repeated without a terminal.
 const DEFAULT_ROWS: usize = 50;
+
+/// Returns the limit of a cgroup that does not hold the device back; `None` if none is reached.
+fn limit_beside(activity: &DeviceActivity) -> Option<&ReachedLimit> {
+    for evidence in &activity.judged.assessment().evidence {
+        if let Evidence::AtLimit(reached) = evidence
+            && !reached.holds_device
+        {
+            return Some(reached);
+        }
+    }
+    None
+}
 
 /// Draws intervals one after the other, in columns that keep their positions.
 pub struct TableWriter {
@@ -50,6 +64,8 @@ pub struct TableWriter {
     has_explained_mark: bool,
     /// True if the last interval had hardly any CPU available.
     lacked_cpu: bool,
+    /// The limits of cgroups that were said below devices which they don't hold back, by device.
+    limits_said: HashMap<String, String>,
 }
 
 impl TableWriter {
@@ -72,6 +88,7 @@ impl TableWriter {
             date: String::new(),
             has_explained_mark: false,
             lacked_cpu: false,
+            limits_said: HashMap::new(),
         }
     }
 
@@ -206,8 +223,23 @@ impl TableWriter {
         out.push(b'\n');
         self.lines_since_titles = self.lines_since_titles.map(|since| since.saturating_add(1));
         self.push_incident(line, out);
+        self.push_limit(line, out);
         if self.options.explain {
             self.push_evidence(line, out);
+        }
+    }
+
+    /// Appends the limit that holds a cgroup back but not the device, once when it is reached.
+    fn push_limit(&mut self, line: &DeviceInterval, out: &mut Vec<u8>) {
+        let device = line.device();
+        let Some(reached) = line.activity().and_then(limit_beside) else {
+            self.limits_said.remove(device);
+            return;
+        };
+        let limit = at_limit_text(&reached.limit);
+        if self.limits_said.get(device) != Some(&limit) {
+            self.push_wrapped(&cgroup_limit_text(reached), "  ", out);
+            self.limits_said.insert(device.to_owned(), limit);
         }
     }
 
