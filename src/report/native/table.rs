@@ -18,8 +18,8 @@ use crate::metrics::Completed;
 use crate::quantities::Quantity;
 use crate::quantities::device::{DISCARDS_PER_S, FLUSH_AWAIT_MS, FLUSHES_PER_S};
 use crate::report::evidence::{
-    at_limit_text, cgroup_limit_text, hidden_io_wait_text, incident_parts, no_cpu_text,
-    present_harm, timed_evidence_sentences,
+    at_limit_text, cgroup_limit_text, host_texts, incident_parts, present_harm,
+    timed_evidence_sentences,
 };
 use crate::report::layout::{
     DEFAULT_WIDTH, UNLIMITED_WIDTH, ellipsize, sentence_width, text_width, time_of_day, wrap,
@@ -62,8 +62,8 @@ pub struct TableWriter {
     /// The date of the last interval.
     date: String,
     has_explained_mark: bool,
-    /// True if the last interval had hardly any CPU available.
-    lacked_cpu: bool,
+    /// For each of [`host_texts`] whether the last interval had it.
+    host_texts_said: [bool; 3],
     /// The limits of cgroups that were said below devices which they don't hold back, by device.
     limits_said: HashMap<String, String>,
 }
@@ -87,7 +87,7 @@ impl TableWriter {
             lines_since_titles: None,
             date: String::new(),
             has_explained_mark: false,
-            lacked_cpu: false,
+            host_texts_said: [false; 3],
             limits_said: HashMap::new(),
         }
     }
@@ -139,15 +139,7 @@ impl TableWriter {
             paint(text, *emphasis, self.options.colors, out);
         }
         self.push_line("", Emphasis::Plain, out);
-        if let Some(text) = hidden_io_wait_text(&rows.header).filter(|_| self.options.explain) {
-            self.push_wrapped(&text, "  ", out);
-        }
-        let no_cpu = no_cpu_text(&rows.header);
-        // The host line has the number; the sentence is said when it begins.
-        if let Some(text) = no_cpu.as_ref().filter(|_| !self.lacked_cpu) {
-            self.push_wrapped(text, "  ", out);
-        }
-        self.lacked_cpu = no_cpu.is_some();
+        self.push_host_texts(rows, out);
         for event in &rows.events {
             let text = event_text(event);
             self.push_line(
@@ -169,6 +161,17 @@ impl TableWriter {
             }
         }
         self.explain_mark(&lines, out);
+    }
+
+    /// Appends what keeps programs waiting whatever the disks do, when it begins: the host line goes on to show its numbers.
+    fn push_host_texts(&mut self, rows: &IntervalRows, out: &mut Vec<u8>) {
+        for (index, text) in host_texts(&rows.header).into_iter().enumerate() {
+            let is_new = text.is_some() && !self.host_texts_said[index];
+            self.host_texts_said[index] = text.is_some();
+            if let Some(text) = text.filter(|_| is_new) {
+                self.push_wrapped(&text, "  ", out);
+            }
+        }
     }
 
     /// Appends a note that names the hidden columns, at the end of a run.
