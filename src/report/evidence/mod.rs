@@ -283,13 +283,15 @@ fn hidden_io_wait_text(header: &IntervalHeader) -> Option<String> {
 }
 
 /// What keeps programs waiting whatever the disks do, each as a sentence without a period: no CPU, a shortage of memory, and
-/// I/O that no device shows. `None` for what is well.
-pub(crate) fn host_texts(header: &IntervalHeader) -> [Option<String>; 3] {
-    [
-        no_cpu_text(header),
-        memory_text(header),
-        hidden_io_wait_text(header),
-    ]
+/// I/O that no device shows, of an unknown file system or of NFS. `None` for what is well.
+pub(crate) fn host_texts(header: &IntervalHeader) -> [Option<String>; 4] {
+    let hidden = hidden_io_wait_text(header);
+    let (unknown, nfs) = if header.nfs_waits.is_empty() {
+        (hidden, None)
+    } else {
+        (None, hidden)
+    };
+    [no_cpu_text(header), memory_text(header), unknown, nfs]
 }
 
 fn memory_text(header: &IntervalHeader) -> Option<String> {

@@ -63,7 +63,7 @@ pub struct TableWriter {
     date: String,
     has_explained_mark: bool,
     /// For each of [`host_texts`] whether the last interval had it.
-    host_texts_said: [bool; 3],
+    host_texts_said: [bool; 4],
     /// The limits of cgroups that were said below devices which they don't hold back, by device.
     limits_said: HashMap<String, String>,
 }
@@ -87,7 +87,7 @@ impl TableWriter {
             lines_since_titles: None,
             date: String::new(),
             has_explained_mark: false,
-            host_texts_said: [false; 3],
+            host_texts_said: [false; 4],
             limits_said: HashMap::new(),
         }
     }
