@@ -98,6 +98,10 @@ fn evidence_text(evidence: &Evidence) -> String {
                 duration(*for_s)
             )
         }
+        Evidence::TaskWaits { for_s } => format!(
+            "a task has waited for {} while nothing is in flight",
+            duration(*for_s)
+        ),
         Evidence::Hung { requests, for_s } => {
             let requests = counted(*requests, "request");
             format!(
@@ -282,6 +286,9 @@ fn hidden_io_wait_text(header: &IntervalHeader) -> Option<String> {
     ))
 }
 
+/// The index in [`host_texts`] from which tasks wait for I/O that no device shows.
+pub(crate) const HIDDEN_WAITS: usize = 2;
+
 /// What keeps programs waiting whatever the disks do, each as a sentence without a period: no CPU, a shortage of memory, and
 /// I/O that no device shows, of an unknown file system or of NFS. `None` for what is well.
 pub(crate) fn host_texts(header: &IntervalHeader) -> [Option<String>; 4] {
@@ -297,7 +304,7 @@ pub(crate) fn host_texts(header: &IntervalHeader) -> [Option<String>; 4] {
 fn memory_text(header: &IntervalHeader) -> Option<String> {
     let some_pct = high_memory_pressure_pct(&header.host)?;
     Some(format!(
-        "memory is short: tasks wait for it {} of the time, and reading it back causes I/O",
+        "tasks wait for memory {} of the time: the host or a cgroup is short of it, and reading it back causes I/O",
         percent(some_pct)
     ))
 }
