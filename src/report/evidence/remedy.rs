@@ -22,7 +22,7 @@ pub(super) fn remedy_text(incident: &Incident) -> Option<String> {
             ))
         }
         Cause::Evidence("waiting_task") => {
-            let mount = incident.victim.mountpoints.split(", ").next()?;
+            let mount = incident.victim.mountpoints.split(',').next()?;
             (!mount.is_empty()).then(|| format!("if it is frozen: fsfreeze --unfreeze {mount}"))
         }
         Cause::Cap { .. } | Cause::QueuedAbove(_) | Cause::Evidence(_) => None,

@@ -84,7 +84,7 @@ pub struct TableWriter {
     time: String,
     has_explained_mark: bool,
     /// For each of [`host_texts`] whether the last interval had it.
-    host_texts_said: [bool; 4],
+    host_texts_said: [bool; 5],
     /// The devices of which it was said what the kernel says is wrong.
     health_said: HashSet<String>,
     /// The limits of cgroups that were said below devices which they don't hold back, by device.
@@ -108,7 +108,7 @@ impl TableWriter {
             date: String::new(),
             time: String::new(),
             has_explained_mark: false,
-            host_texts_said: [false; 4],
+            host_texts_said: [false; 5],
             health_said: HashSet::new(),
             limits_said: HashMap::new(),
         }
@@ -148,6 +148,12 @@ impl TableWriter {
             self.has_columns = true;
         }
         let are_titles_due = self.are_titles_due(lines.len() + rows.events.len() + 2);
+        if are_titles_due {
+            // A new screen says it again.
+            self.host_texts_said = [false; 5];
+            self.health_said.clear();
+            self.limits_said.clear();
+        }
         if self.lines_since_titles.is_some() {
             self.push_line("", Emphasis::Plain, out);
         }
@@ -217,7 +223,10 @@ impl TableWriter {
     fn push_host_texts(&mut self, rows: &IntervalRows, out: &mut Vec<u8>) {
         let is_trouble = |row: &DeviceInterval| row.verdict().is_some_and(Verdict::is_trouble);
         let has_trouble = rows.devices.iter().any(is_trouble);
-        for (index, text) in host_texts(&rows.header).into_iter().enumerate() {
+        for (index, text) in host_texts(&rows.header, rows.attribution.as_ref())
+            .into_iter()
+            .enumerate()
+        {
             let is_said = std::mem::replace(&mut self.host_texts_said[index], text.is_some());
             let is_hidden_wait = index >= HIDDEN_WAITS;
             if let Some(text) = text
@@ -281,10 +290,6 @@ impl TableWriter {
         );
         out.push(b'\n');
         self.lines_since_titles = Some(0);
-        // A new screen says it again.
-        self.host_texts_said = [false; 4];
-        self.health_said.clear();
-        self.limits_said.clear();
     }
 
     fn push_device(&mut self, line: &DeviceInterval, out: &mut Vec<u8>) {
@@ -318,7 +323,8 @@ impl TableWriter {
     /// Appends the limit that holds a cgroup back but not the device, once when it is reached.
     fn push_limit(&mut self, line: &DeviceInterval, out: &mut Vec<u8>) {
         let device = line.device();
-        let Some(reached) = line.activity().and_then(limit_beside) else {
+        let alone = line.activity().filter(|one| one.incident.is_none());
+        let Some(reached) = alone.and_then(limit_beside) else {
             self.limits_said.remove(device);
             return;
         };
