@@ -91,17 +91,14 @@ impl IoScanner {
         } else {
             [PATIENCE, FILE_PATIENCE]
         };
-        let start_processes = move |root: &Path| {
-            ProcessThread::start(ProcessIoReader::new(root, is_v1, file_patience), patience)
-        };
         let is_in_trouble = Arc::<AtomicBool>::default();
         let scan = Box::new(Scan {
             diskstats: root.join("proc/diskstats"),
             cgroups,
             blocked: BlockedTaskReader::new(root, is_v1, file_patience),
             scope,
-            root: root.to_owned(),
-            start_processes: Box::new(start_processes),
+            process_reader: Some(ProcessIoReader::new(root, is_v1, file_patience)),
+            process_patience: patience,
             processes: None,
             is_in_trouble: Arc::clone(&is_in_trouble),
             text: Vec::new(),
@@ -211,9 +208,11 @@ struct Scan {
     diskstats: PathBuf,
     cgroups: CgroupReader,
     scope: ScanScope,
-    root: PathBuf,
-    start_processes: Box<dyn Fn(&Path) -> io::Result<ProcessThread> + Send>,
-    /// `None` until they are first looked for.
+    /// For the thread that reads processes; `None` once it has been started.
+    process_reader: Option<ProcessIoReader>,
+    /// The time for which a scan waits for that thread.
+    process_patience: Duration,
+    /// `None` until processes are first looked for.
     processes: Option<ProcessThread>,
     blocked: BlockedTaskReader,
     is_in_trouble: Arc<AtomicBool>,
@@ -232,9 +231,9 @@ impl Scan {
         let now = now();
         let wants_processes = self.scope == ScanScope::Everything || is_in_trouble;
         if wants_processes {
-            // Without a thread, cgroups have to do.
-            if self.processes.is_none() {
-                self.processes = (self.start_processes)(&self.root).ok();
+            if let Some(reader) = self.process_reader.take() {
+                // Without a thread, cgroups have to do.
+                self.processes = ProcessThread::start(reader, self.process_patience).ok();
             }
             if let Some(processes) = &self.processes {
                 processes.request(now);
