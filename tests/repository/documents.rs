@@ -114,7 +114,7 @@ fn every_block_of_commands_with_output_is_what_the_program_prints() {
     let mut checked = 0;
     for (path, text) in documents() {
         let mut run = |command: &str| {
-            let tool = ["jq", "sqlite3"]
+            let tool = ["jq", "sqlite3", "promtool"]
                 .into_iter()
                 .find(|program| command.contains(*program));
             if tool.is_some_and(|program| !is_installed(program)) {

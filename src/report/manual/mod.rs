@@ -23,10 +23,16 @@ const COMMANDS: [(&str, &str); 16] = pages![
     "completions" "man" "help" "version"
 ];
 /// The pages of topics.
-const TOPICS: [(&str, &str); 15] = pages![
-    "verdicts" "busy" "evidence" "health" "baselines" "columns" "json" "csv" "recordings" "files" "prometheus" "formulas"
-    "accuracy" "kernels" "performance"
+/// What a word is called is looked up in the first of them.
+const TOPICS: [(&str, &str); 18] = pages![
+    "glossary" "columns" "verdicts" "busy" "evidence" "faq" "health" "baselines" "json" "csv"
+    "pipelines" "recordings" "files" "prometheus" "formulas" "accuracy" "kernels" "performance"
 ];
+
+/// Returns the names of the topics.
+pub fn topics() -> impl Iterator<Item = &'static str> {
+    TOPICS.iter().map(|(name, _)| *name)
+}
 
 /// A page of the manual.
 pub struct Page {
@@ -93,7 +99,10 @@ pub fn find_term(term: &str, mut pages: Vec<Page>, width: usize) -> Vec<(String,
         }
         found
     };
-    let mut found = find(&|block| matching_rows(block, |row| has_word(&row[0], term)));
+    let mut found = find(&|block| matching_rows(block, |row| is_name(&row[0], term)));
+    if found.is_empty() {
+        found = find(&|block| matching_rows(block, |row| has_word(&row[0], term)));
+    }
     if !found.is_empty() {
         return found;
     }
@@ -143,6 +152,16 @@ fn sections<'a>(blocks: &'a [Block], title: &str) -> impl Iterator<Item = &'a [B
     let has_title = |block: &Block| matches!(block, Block::Heading(_, text) if text.eq_ignore_ascii_case(title));
     let starts = (1..blocks.len()).filter(move |at| has_title(&blocks[at - 1]));
     starts.filter_map(move |at| blocks[at..].split(is_heading).next())
+}
+
+/// Returns whether a cell with names, such as `queue` or `--begin T, --end T`, has this one.
+fn is_name(cell: &str, term: &str) -> bool {
+    let cell = cell.replace(STRONG, "");
+    cell.split(", ").any(|name| {
+        let first = name.split(' ').next().unwrap_or_default();
+        let is_term = |name: &str| name.eq_ignore_ascii_case(term);
+        is_term(name) || is_term(first) || is_term(first.trim_start_matches('-'))
+    })
 }
 
 fn has_word(text: &str, word: &str) -> bool {
