@@ -86,7 +86,7 @@ pub(super) fn print_help(topic: &str, context: &mut RunContext<'_>) -> Result<Ex
     };
     if text.is_empty() {
         return Err(usage_error(format!(
-            "no help on '{topic}'; 'blkstat help help' lists the pages"
+            "no help on '{topic}'; 'blkstat help' lists the pages"
         )));
     }
     let mut text = text.into_bytes();

@@ -696,7 +696,9 @@ impl Intervals<'_> {
                 return Ok(format!("only one complete sample; {why}"));
             }
             _ if !self.input.range.is_everything() => "no interval lies between --begin and --end",
-            _ => "no two consecutive samples in order of time",
+            _ => {
+                "no two consecutive samples in order of time; a capture holds copies of /proc/diskstats, each with its time"
+            }
         };
         Ok(reason.to_owned())
     }

@@ -106,13 +106,17 @@ pub fn find_term(term: &str, mut pages: Vec<Page>, width: usize) -> Vec<(String,
     if !found.is_empty() {
         return found;
     }
-    for page in &pages {
-        for blocks in sections(&page.blocks, term) {
-            found.push((blocks_text(blocks, width), page.name));
+    let is_title = |title: &str| title.eq_ignore_ascii_case(term);
+    let names_it = |title: &str| has_word(title, term);
+    for is_wanted in [&is_title as &dyn Fn(&str) -> bool, &names_it] {
+        for page in &pages {
+            for blocks in sections(&page.blocks, is_wanted) {
+                found.push((blocks_text(blocks, width), page.name));
+            }
         }
-    }
-    if !found.is_empty() {
-        return found;
+        if !found.is_empty() {
+            return found;
+        }
     }
     found = find(&|block| matching_text(block, |words| has_word(words, term)));
     if !found.is_empty() {
@@ -146,10 +150,13 @@ fn matching_text(block: &Block, is_about: impl Fn(&str) -> bool) -> Option<Block
     }
 }
 
-/// Returns the sections with this title, without the title.
-fn sections<'a>(blocks: &'a [Block], title: &str) -> impl Iterator<Item = &'a [Block]> {
+/// Returns the sections whose title is wanted, without the title.
+fn sections<'a>(
+    blocks: &'a [Block],
+    is_wanted: &dyn Fn(&str) -> bool,
+) -> impl Iterator<Item = &'a [Block]> {
     let is_heading = |block: &Block| matches!(block, Block::Heading(..));
-    let has_title = |block: &Block| matches!(block, Block::Heading(_, text) if text.eq_ignore_ascii_case(title));
+    let has_title = |block: &Block| matches!(block, Block::Heading(_, text) if is_wanted(text));
     let starts = (1..blocks.len()).filter(move |at| has_title(&blocks[at - 1]));
     starts.filter_map(move |at| blocks[at..].split(is_heading).next())
 }
