@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::tally::Outcome::{self, Busy, Right, Silent, Wrong};
+use crate::tally::Outcome::{self, Busy, Near, Right, Silent, Wrong};
 use crate::tally::{EventTally, Score};
 
 /// The scores of all scenarios.
@@ -153,4 +153,42 @@ pub(crate) fn failures(scores: &Scores) -> Vec<String> {
         }
     }
     failures
+}
+
+/// The numbers of the README: the beginning of the row, and the score.
+const IN_README: [(&str, fn(&Scores) -> f64); 6] = [
+    ("| right |", |scores| scores.live_percent(Right)),
+    (
+        "| neither confirmed nor contradicted by the truth |",
+        |scores| scores.live_percent(Near),
+    ),
+    ("| `busy`: it cannot tell |", |scores| {
+        scores.live_percent(Busy)
+    }),
+    ("| wrong:", |scores| scores.live_percent(Wrong)),
+    ("| times of trouble without an incident |", |scores| {
+        100.0 * scores.events().missed_windows as f64 / scores.events().windows.max(1) as f64
+    }),
+    ("| incidents without trouble |", |scores| {
+        100.0 * scores.events().false_events as f64 / scores.events().events.max(1) as f64
+    }),
+];
+
+/// Returns a sentence for each number in the README that is more than a point, or a third, off.
+pub(crate) fn stale_in_readme(scores: &Scores) -> Vec<String> {
+    let readme = std::fs::read_to_string("README.md").unwrap();
+    let mut stale = Vec::new();
+    for (beginning, score) in IN_README {
+        let row = readme.lines().find(|line| line.starts_with(beginning));
+        let cell = row.and_then(|row| row.trim_end_matches(" |").rsplit(' ').next());
+        let shown: Option<f64> = cell.and_then(|cell| cell.trim_end_matches('%').parse().ok());
+        let value = score(scores);
+        let is_near = |shown: f64| (shown - value).abs() <= (value / 3.0).min(1.0);
+        if !shown.is_some_and(is_near) {
+            stale.push(format!(
+                "README.md has {cell:?} in '{beginning}', not {value:.2}%"
+            ));
+        }
+    }
+    stale
 }

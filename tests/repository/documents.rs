@@ -237,7 +237,7 @@ fn the_first_commands_of_the_readme_run_the_program_and_the_tests_of_the_checks(
 fn documents_are_short() {
     for (path, text) in documents() {
         let (max_lines, is_readme) = (
-            if is_of_manual(&path) { 200 } else { 250 },
+            if is_of_manual(&path) { 200 } else { 230 },
             path == Path::new("README.md"),
         );
         if !is_readme && !is_of_manual(&path) {
