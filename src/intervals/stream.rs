@@ -267,6 +267,9 @@ impl<'a> Intervals<'a> {
             return;
         }
         self.attribution = self.attributor.finish_step();
+        if let Some(attribution) = &mut self.attribution {
+            attribution.find_programs(&self.topology);
+        }
         let attribution = self.attribution.as_ref();
         self.tracker.judge(&step, &self.topology, attribution);
         if !self.is_told() {
@@ -311,7 +314,10 @@ impl<'a> Intervals<'a> {
         if self.is_topology_stale() {
             self.learn_topology();
         }
-        let attribution = self.attributor.finish_interval();
+        let mut attribution = self.attributor.finish_interval();
+        if let Some(attribution) = &mut attribution {
+            attribution.find_programs(&self.topology);
+        }
         let (first, last, span) = (self.source.first(), &self.source.newest, self.source.span());
         let mut header = header(first, last, span, self.has_all_requests);
         header.missed_samples = self.source.missed_samples;

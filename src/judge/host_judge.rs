@@ -434,6 +434,7 @@ impl HostJudge {
                 limit,
                 share_pct: None,
                 holds_device: true,
+                others_wait: false,
             };
             let reached = before.map(held).or_else(|| {
                 let attribution = step.attribution?;

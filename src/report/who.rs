@@ -16,7 +16,7 @@ use crate::report::json_csv::value::{Field, push_line};
 use crate::report::latency::push_note;
 use crate::report::layout::number_format::{number, percent};
 use crate::report::layout::sentence_numbers::counted;
-use crate::report::layout::{TextTable, time_of_day};
+use crate::report::layout::{TextTable, mean_of_s, time_of_day};
 use crate::sanitize::sanitize;
 use crate::topology::possible_disks;
 
@@ -400,13 +400,12 @@ fn processes<'a>(interval: &'a WhoInterval<'_>) -> Vec<Row<'a>> {
         return Vec::new();
     };
     let elapsed_s = attribution
-        .processes
-        .as_ref()
+        .processes()
         .map(|processes| processes.elapsed.as_secs_f64());
     let busy = attribution
-        .processes
+        .processes()
+        .map_or(&[][..], |processes| &processes.busiest)
         .iter()
-        .flat_map(|processes| &processes.busiest)
         .map(|process| {
             let task = attribution
                 .blocked
@@ -533,7 +532,7 @@ pub(crate) fn push_tables(interval: &WhoInterval<'_>, width: usize, out: &mut Ve
     let processes = processes(interval).iter().map(process_cells).collect();
     let attribution = interval.attribution;
     let of_cgroups_s = attribution.map_or(0.0, |found| found.elapsed_s);
-    let of_processes = attribution.and_then(|found| found.processes.as_ref());
+    let of_processes = attribution.and_then(Attribution::processes);
     let of_processes_s = of_processes.map_or(0.0, |found| found.elapsed.as_secs_f64());
     let interval_s = interval.header.elapsed_s;
     let first = mean_title(CGROUP_COLUMNS[0], of_cgroups_s, interval_s);
@@ -544,15 +543,11 @@ pub(crate) fn push_tables(interval: &WhoInterval<'_>, width: usize, out: &mut Ve
     push_table(&titles, "lrlrrrl", processes, width, out);
 }
 
-/// The multiple of an interval from which its numbers are said to be means over a longer time.
-const MIN_MEAN_RATIO: f64 = 1.5;
-
 /// Returns the title of a table, which says so if its numbers are means over more than the interval.
 fn mean_title(title: &str, elapsed_s: f64, interval_s: f64) -> String {
-    if elapsed_s > MIN_MEAN_RATIO * interval_s {
-        format!("{title}, mean of {elapsed_s:.0} s")
-    } else {
-        title.to_owned()
+    match mean_of_s(elapsed_s, interval_s) {
+        Some(seconds) => format!("{title}, mean of {seconds:.0} s"),
+        None => title.to_owned(),
     }
 }
 
@@ -698,7 +693,7 @@ pub fn hidden_processes_text(
     is_live: bool,
     may_read_all: bool,
 ) -> Option<String> {
-    let hidden = attribution.processes.as_ref()?.hidden;
+    let hidden = attribution.processes()?.hidden;
     let processes = counted(hidden, "process");
     let reason = match (is_live, may_read_all) {
         (true, false) => {
@@ -744,7 +739,7 @@ fn interval_notes(interval: &WhoInterval<'_>) -> Vec<String> {
         ));
     }
     notes.extend(hung_read_text(attribution));
-    match &attribution.processes {
+    match attribution.processes() {
         None if attribution.hung_read.is_some() => {}
         None => notes.push("processes are known from the next interval on".to_owned()),
         Some(processes) if processes.is_partial => {

@@ -3,10 +3,11 @@
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::event::Event;
 use super::history::{DeviceEvents, JudgedDevice, KINDS};
-use crate::attribution::{Attribution, is_in_cgroup};
+use crate::attribution::{Attribution, Program, is_in_cgroup};
 use crate::intervals::DeviceNames;
 use crate::intervals::incident::{Cause, Incident, Moment, WaitingTask};
 use crate::judge::{IoDirection, Judged, Verdict};
@@ -24,6 +25,7 @@ struct Tracked {
     devices: Vec<Arc<DeviceNames>>,
     /// True for a stall, which is an incident of its own.
     is_stall: bool,
+    program_votes: ProgramVotes,
     /// The sum of the victim's steps in trouble, while it goes on.
     sum: Option<Box<Judged>>,
     /// The harm in these steps, once they are over.
@@ -242,6 +244,7 @@ impl Tracked {
             }),
             devices,
             is_stall: trouble.event.is_stall(),
+            program_votes: ProgramVotes::default(),
             sum: None,
             harm: Harm::default(),
         }
@@ -291,6 +294,7 @@ impl Tracked {
 
     /// Keeps only what is told of an incident that has ended.
     fn finished(mut self) -> Self {
+        self.program_votes = ProgramVotes::default();
         if let Some(sum) = self.sum.take() {
             self.harm = Harm::of(&sum, self.incident.requests);
         }
@@ -339,6 +343,7 @@ impl Tracked {
         let Some(attribution) = trouble.attribution else {
             return;
         };
+        self.note_program(trouble, attribution);
         let limit = self.incident.cgroup_limit();
         let limited = limit.and_then(|limit| limit.owner.as_deref());
         let mut waiting = Vec::new();
@@ -359,6 +364,33 @@ impl Tracked {
         }
         if !waiting.is_empty() && waiting != self.incident.waiting {
             Arc::make_mut(&mut self.incident).waiting = waiting;
+        }
+    }
+
+    /// Counts the readings of processes in which a program had most of a device's bytes, and names the program that had
+    /// them in most readings.
+    fn note_program(&mut self, trouble: &Trouble<'_>, attribution: &Attribution) {
+        let Some(reading) = &attribution.reading else {
+            return;
+        };
+        let length_s = reading.processes.elapsed.as_secs_f64();
+        let middle_s = trouble.event.end.run_s - attribution.reading_age_s - length_s / 2.0;
+        let votes = &mut self.program_votes;
+        if middle_s < self.incident.begin.run_s || votes.latest == Some(reading.at) {
+            return;
+        }
+        votes.latest = Some(reading.at);
+        votes.readings += 1;
+        let usage = attribution.device(&trouble.events.names.device);
+        let programs = usage.map_or(&[][..], |usage| &usage.programs);
+        let owner = self.incident.owner.as_deref();
+        if let Some(program) = programs.iter().find(|program| owns_load(program, owner)) {
+            votes.add(program);
+        }
+        let named = votes.winner();
+        if named != self.incident.program.as_ref() {
+            let named = named.cloned();
+            Arc::make_mut(&mut self.incident).program = named;
         }
     }
 
@@ -407,6 +439,44 @@ impl Tracked {
             trouble_s: of_victim.map(|event| event.trouble_s()).sum(),
             incident,
         })
+    }
+}
+
+/// Returns whether a program makes most of the load on a device, in the cgroup that owns it where one does.
+fn owns_load(program: &Program, owner: Option<&str>) -> bool {
+    let is_of_owner = match (owner, program.cgroup.as_deref()) {
+        (Some(owner), Some(path)) => is_in_cgroup(owner, path),
+        _ => true,
+    };
+    is_of_owner && 100.0 * program.least_fraction >= MIN_OWNER_PCT
+}
+
+/// The number of readings of processes in which each program made most of the load.
+#[derive(Clone, Debug, Default)]
+struct ProgramVotes {
+    /// The time of the latest reading.
+    latest: Option<Duration>,
+    readings: u32,
+    programs: Vec<(Program, u32)>,
+}
+
+impl ProgramVotes {
+    fn add(&mut self, program: &Program) {
+        let mut known = self.programs.iter_mut();
+        match known.find(|(known, _)| known.is_same(program)) {
+            Some((known, votes)) => {
+                known.clone_from(program);
+                *votes += 1;
+            }
+            None => self.programs.push((program.clone(), 1)),
+        }
+    }
+
+    /// The program of at least half of the readings; `None` if there is none.
+    fn winner(&self) -> Option<&Program> {
+        let most = self.programs.iter().max_by_key(|(_, votes)| *votes);
+        let (program, votes) = most?;
+        (2 * votes >= self.readings).then_some(program)
     }
 }
 

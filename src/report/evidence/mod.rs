@@ -14,7 +14,7 @@ use crate::intervals::{Cause, DeviceActivity, Incident, IntervalHeader};
 use crate::judge::{
     Assessment, BaselineSource, DeviceReport, Doubt, Evidence, HealthEvidence, IoDirection,
     Latency, NfsWait, Plateau, PlateauInRun, RateUnit, SharedLimit, Verdict, hidden_io_wait_pct,
-    no_cpu_pct,
+    high_memory_pressure_pct, no_cpu_pct,
 };
 use crate::report::layout::sentence_numbers::{
     counted, duration, mib, multiple, number, per_second, percent, percent_of, queue, time,
@@ -273,7 +273,7 @@ pub(crate) fn nfs_wait_text(wait: &NfsWait) -> String {
 }
 
 /// The waits of an interval as a sentence without a period; `None` if no task waits so.
-pub(crate) fn hidden_io_wait_text(header: &IntervalHeader) -> Option<String> {
+fn hidden_io_wait_text(header: &IntervalHeader) -> Option<String> {
     let hidden_pct = hidden_io_wait_pct(&header.host).filter(|hidden| *hidden > 0.0)?;
     Some(format!(
         "tasks wait for I/O that no device shows, {} of the time or more: {}",
@@ -282,8 +282,27 @@ pub(crate) fn hidden_io_wait_text(header: &IntervalHeader) -> Option<String> {
     ))
 }
 
-/// That programs wait for the CPU in an interval, as a sentence without a period; `None` if enough is available.
-pub(crate) fn no_cpu_text(header: &IntervalHeader) -> Option<String> {
+/// What keeps programs waiting whatever the disks do, each as a sentence without a period: no CPU, a shortage of memory, and
+/// I/O that no device shows, of an unknown file system or of NFS. `None` for what is well.
+pub(crate) fn host_texts(header: &IntervalHeader) -> [Option<String>; 4] {
+    let hidden = hidden_io_wait_text(header);
+    let (unknown, nfs) = if header.nfs_waits.is_empty() {
+        (hidden, None)
+    } else {
+        (None, hidden)
+    };
+    [no_cpu_text(header), memory_text(header), unknown, nfs]
+}
+
+fn memory_text(header: &IntervalHeader) -> Option<String> {
+    let some_pct = high_memory_pressure_pct(&header.host)?;
+    Some(format!(
+        "memory is short: tasks wait for it {} of the time, and reading it back causes I/O",
+        percent(some_pct)
+    ))
+}
+
+fn no_cpu_text(header: &IntervalHeader) -> Option<String> {
     let available_pct = no_cpu_pct(&header.host)?;
     Some(format!(
         "CPU {} available: programs wait for it, whatever the disks do",

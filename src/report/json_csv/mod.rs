@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use self::value::{Field, push_line};
 pub(super) use self::value::{epoch_seconds, time_text};
-use crate::attribution::Limit;
+use crate::attribution::{Limit, Program};
 use crate::intervals::{
     Cause, DeviceActivity, DeviceInterval, DeviceState, Incident, IntervalHeader, IntervalRows,
 };
@@ -236,6 +236,11 @@ const COLUMNS: &[Column] = &[
         OfIncident(|of| Text(of.owner.as_deref())),
     ),
     field(
+        "incident_program_pid",
+        "the process with the most bytes on the devices, of the program that has most of them",
+        OfIncident(|of| Whole(of.program.as_ref().map(|program| program.pid.into()))),
+    ),
+    field(
         "error_count",
         "errors of commands since the device appeared; null unless it is SCSI or ATA",
         OfActivity(|of| {
@@ -266,6 +271,11 @@ const COLUMNS: &[Column] = &[
         "host",
         "the name of the host; null in a capture that does not have it",
         OfInterval(|header| Name(header.host_name.as_deref().map(str::to_owned))),
+    ),
+    field(
+        "incident_program",
+        "the beginning of the command line of incident_program_pid, or its name",
+        OfIncident(|of| Text(of.program.as_ref().map(Program::name))),
     ),
     field(
         "evidence",

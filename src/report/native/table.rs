@@ -1,5 +1,6 @@
 //! The table: a block of lines for each interval.
 
+use std::collections::HashMap;
 use std::io::Write;
 
 use jiff::tz::TimeZone;
@@ -10,14 +11,15 @@ use super::summary::draw_summary;
 use super::{
     ColumnChoice, Emphasis, MOUNTS_GAP, TableOptions, max_mounts_width, paint, paint_from,
 };
-use crate::attribution::Attribution;
+use crate::attribution::{Attribution, ReachedLimit};
 use crate::intervals::{DeviceActivity, DeviceInterval, DeviceSummary, IntervalRows, RunSpan};
-use crate::judge::{IoDirection, Verdict};
+use crate::judge::{Evidence, IoDirection, Verdict};
 use crate::metrics::Completed;
 use crate::quantities::Quantity;
 use crate::quantities::device::{DISCARDS_PER_S, FLUSH_AWAIT_MS, FLUSHES_PER_S};
 use crate::report::evidence::{
-    hidden_io_wait_text, incident_parts, no_cpu_text, present_harm, timed_evidence_sentences,
+    at_limit_text, cgroup_limit_text, host_texts, incident_parts, present_harm,
+    timed_evidence_sentences,
 };
 use crate::report::layout::{
     DEFAULT_WIDTH, UNLIMITED_WIDTH, ellipsize, sentence_width, text_width, time_of_day, wrap,
@@ -28,6 +30,18 @@ use crate::sanitize::sanitize;
 const MIN_SCREEN_ROWS: usize = 5;
 /// The number of lines after which the column titles are repeated without a terminal.
 const DEFAULT_ROWS: usize = 50;
+
+/// Returns the limit of a cgroup that does not hold the device back; `None` if none is reached.
+fn limit_beside(activity: &DeviceActivity) -> Option<&ReachedLimit> {
+    for evidence in &activity.judged.assessment().evidence {
+        if let Evidence::AtLimit(reached) = evidence
+            && !reached.holds_device
+        {
+            return Some(reached);
+        }
+    }
+    None
+}
 
 /// Draws intervals one after the other, in columns that keep their positions.
 pub struct TableWriter {
@@ -48,8 +62,10 @@ pub struct TableWriter {
     /// The date of the last interval.
     date: String,
     has_explained_mark: bool,
-    /// True if the last interval had hardly any CPU available.
-    lacked_cpu: bool,
+    /// For each of [`host_texts`] whether the last interval had it.
+    host_texts_said: [bool; 4],
+    /// The limits of cgroups that were said below devices which they don't hold back, by device.
+    limits_said: HashMap<String, String>,
 }
 
 impl TableWriter {
@@ -71,7 +87,8 @@ impl TableWriter {
             lines_since_titles: None,
             date: String::new(),
             has_explained_mark: false,
-            lacked_cpu: false,
+            host_texts_said: [false; 4],
+            limits_said: HashMap::new(),
         }
     }
 
@@ -122,15 +139,7 @@ impl TableWriter {
             paint(text, *emphasis, self.options.colors, out);
         }
         self.push_line("", Emphasis::Plain, out);
-        if let Some(text) = hidden_io_wait_text(&rows.header).filter(|_| self.options.explain) {
-            self.push_wrapped(&text, "  ", out);
-        }
-        let no_cpu = no_cpu_text(&rows.header);
-        // The host line has the number; the sentence is said when it begins.
-        if let Some(text) = no_cpu.as_ref().filter(|_| !self.lacked_cpu) {
-            self.push_wrapped(text, "  ", out);
-        }
-        self.lacked_cpu = no_cpu.is_some();
+        self.push_host_texts(rows, out);
         for event in &rows.events {
             let text = event_text(event);
             self.push_line(
@@ -152,6 +161,17 @@ impl TableWriter {
             }
         }
         self.explain_mark(&lines, out);
+    }
+
+    /// Appends what keeps programs waiting whatever the disks do, when it begins: the host line goes on to show its numbers.
+    fn push_host_texts(&mut self, rows: &IntervalRows, out: &mut Vec<u8>) {
+        for (index, text) in host_texts(&rows.header).into_iter().enumerate() {
+            let is_new = text.is_some() && !self.host_texts_said[index];
+            self.host_texts_said[index] = text.is_some();
+            if let Some(text) = text.filter(|_| is_new) {
+                self.push_wrapped(&text, "  ", out);
+            }
+        }
     }
 
     /// Appends a note that names the hidden columns, at the end of a run.
@@ -206,8 +226,23 @@ impl TableWriter {
         out.push(b'\n');
         self.lines_since_titles = self.lines_since_titles.map(|since| since.saturating_add(1));
         self.push_incident(line, out);
+        self.push_limit(line, out);
         if self.options.explain {
             self.push_evidence(line, out);
+        }
+    }
+
+    /// Appends the limit that holds a cgroup back but not the device, once when it is reached.
+    fn push_limit(&mut self, line: &DeviceInterval, out: &mut Vec<u8>) {
+        let device = line.device();
+        let Some(reached) = line.activity().and_then(limit_beside) else {
+            self.limits_said.remove(device);
+            return;
+        };
+        let limit = at_limit_text(&reached.limit);
+        if self.limits_said.get(device) != Some(&limit) {
+            self.push_wrapped(&cgroup_limit_text(reached), "  ", out);
+            self.limits_said.insert(device.to_owned(), limit);
         }
     }
 
