@@ -10,7 +10,7 @@ use crate::support::program::Program;
 
 const CAPTURE: &str = "fixtures/captures/throttled-volume.txt.gz";
 /// What precedes the headline in the README, and what follows it.
-const BEFORE: &str = "alt=\"A page of blkstat report: ";
+const BEFORE: &str = "alt=\"A page of blkstat report:";
 const AFTER: &str = "\">";
 
 /// Draws a page with Chromium.
