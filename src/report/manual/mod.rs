@@ -24,9 +24,9 @@ const COMMANDS: [(&str, &str); 16] = pages![
 ];
 /// The pages of topics.
 /// What a word is called is looked up in the first of them.
-const TOPICS: [(&str, &str); 18] = pages![
+const TOPICS: [(&str, &str); 19] = pages![
     "glossary" "columns" "verdicts" "busy" "evidence" "faq" "health" "baselines" "json" "csv"
-    "pipelines" "recordings" "files" "prometheus" "formulas" "accuracy" "kernels" "performance"
+    "pipelines" "recordings" "files" "prometheus" "formulas" "accuracy" "kernels" "performance" "upgrade"
 ];
 
 /// Returns the names of the topics.
