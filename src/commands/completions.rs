@@ -145,21 +145,21 @@ fn topics(typed: &OsStr) -> Vec<CompletionCandidate> {
 mod tests {
     use super::*;
 
-    fn values(candidates: Vec<CompletionCandidate>) -> Vec<String> {
+    fn values(candidates: &[CompletionCandidate]) -> Vec<String> {
         let value = |one: &CompletionCandidate| one.get_value().to_string_lossy().into_owned();
         candidates.iter().map(value).collect()
     }
 
     #[test]
     fn the_last_field_of_a_list_is_completed() {
-        let completed = values(fields(OsStr::new("device,read_aw")));
+        let completed = values(&fields(OsStr::new("device,read_aw")));
         assert_eq!(completed, ["device,read_await_ms"]);
-        assert_eq!(values(fields(OsStr::new("util_p"))), ["util_pct"]);
+        assert_eq!(values(&fields(OsStr::new("util_p"))), ["util_pct"]);
     }
 
     #[test]
     fn topics_are_pages_and_columns() {
-        let completed = values(topics(OsStr::new("ver")));
+        let completed = values(&topics(OsStr::new("ver")));
         assert_eq!(completed, ["version", "verdicts", "verdict"]);
     }
 }

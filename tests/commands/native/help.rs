@@ -29,7 +29,7 @@ fn completed(words: &str) -> Vec<String> {
     let completing = Program::new(&[BLKSTAT, "--"])
         .args(words.split(' '))
         .env("BLKSTAT_COMPLETE", "bash")
-        .env("_CLAP_COMPLETE_INDEX", &at.to_string());
+        .env("_CLAP_COMPLETE_INDEX", at.to_string());
     completing.run().out.lines().map(str::to_owned).collect()
 }
 
