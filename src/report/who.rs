@@ -11,6 +11,7 @@ use crate::attribution::{
 use crate::counters::{BlockedTask, BusyProcess, LONG_WAIT_MS, ScanProblem};
 use crate::intervals::IntervalHeader;
 use crate::report::evidence::limit_value;
+use crate::report::json_csv::epoch_seconds;
 use crate::report::json_csv::value::{Field, push_line};
 use crate::report::latency::push_note;
 use crate::report::layout::number_format::{number, percent};
@@ -343,12 +344,6 @@ const COLUMNS: &[Column] = &[
         |_, row| Flag(row.is_of_ended_children),
     ),
     (
-        "command",
-        "beginning of its command line",
-        OF_PROCESS,
-        |_, row| Text(row.command),
-    ),
-    (
         "waited_s",
         "seconds for which a blocked task has waited at least, without doing anything else",
         OF_PROCESS,
@@ -359,6 +354,24 @@ const COLUMNS: &[Column] = &[
         "the disk that a blocked task waits for, or that a thread of the kernel works for, where that is known",
         OF_PROCESS,
         |_, row| Text(row.task_device),
+    ),
+    (
+        "time_s",
+        "the same as time, in seconds since 1970",
+        BOTH,
+        |interval, _| Number(interval.header.end.map(epoch_seconds)),
+    ),
+    (
+        "host",
+        "name of the host; null in a capture that does not have it",
+        BOTH,
+        |interval, _| Text(interval.header.host_name.as_deref()),
+    ),
+    (
+        "command",
+        "beginning of its command line",
+        OF_PROCESS,
+        |_, row| Text(row.command),
     ),
 ];
 
