@@ -559,7 +559,7 @@ impl IoRates {
 
 /// The fraction of a limit from which it counts as reached.
 const MIN_REACHED_FRACTION: f64 = 0.98;
-/// The multiple of a limit above which it cannot be in force.
+/// The multiple of a limit above which it is not in force, unless tasks wait.
 const MAX_REACHED_RATIO: f64 = 1.1;
 /// The fraction from which a limit is near: a process that sends one request after the other does other things, too, while
 /// no request of it waits.
@@ -662,7 +662,9 @@ impl Observed {
         };
         let least = fraction * least - missing.max(self.request);
         let most = MAX_REACHED_RATIO * self.permitted() + self.slice().max(self.request);
-        (least..=most).contains(&(self.amount as f64))
+        let amount = self.amount as f64;
+        // Version 1 counts a request that it holds back again and again, twice its limit and more. A task then waits.
+        amount >= least && (amount <= most || self.is_waiting)
     }
 
     /// Returns consecutive intervals as one; `None` if there are none.
@@ -782,8 +784,19 @@ const MIN_OTHERS_SHARE: f64 = 0.1;
 
 /// The fractions of a limit between which a limit that has held a device back goes on to do so, without a rate that is
 /// exactly at it in three intervals: the load may be a little uneven, and scans come late.
-const STILL_REACHED: [f64; 2] = [0.8, 2.0];
+const STILL_REACHED: [f64; 2] = [0.5, 2.0];
 const SMALLEST_REQUEST_KIB: f64 = 4.0;
+
+/// How requests wait at a device, or for it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Waits {
+    /// Nothing was in flight or completed.
+    pub is_idle: bool,
+    /// Requests wait between the device and those below it.
+    pub is_held: bool,
+    /// Tasks wait for I/O that no device shows.
+    pub are_hidden: bool,
+}
 
 /// A limit that a cgroup has reached, as seen from a device that it is on, or that lies above that one.
 #[derive(Clone, Debug, PartialEq)]
@@ -809,15 +822,19 @@ impl Attribution {
         &self,
         device: &str,
         below: &[String],
-        is_idle: bool,
-        is_held: bool,
+        waits: Waits,
     ) -> Option<ReachedLimit> {
+        let Waits {
+            is_idle,
+            is_held,
+            are_hidden,
+        } = waits;
         let hierarchy = self.hierarchy?;
         let none = DeviceUse::default();
         let usage = self.device(device).unwrap_or(&none);
         let limited = [device].into_iter().chain(below.iter().map(String::as_str));
         let candidates: Vec<&Limit> = limited
-            .flat_map(|name| self.reached_on(name, is_held))
+            .flat_map(|name| self.reached_on(name, is_held || are_hidden))
             .collect();
         let applies = |limit: &Limit, path: &str| {
             limit.owner.as_deref().is_some_and(|owner| match hierarchy {
@@ -939,7 +956,7 @@ impl Attribution {
             .flat_map(|cgroup| &cgroup.limits)
     }
 
-    fn reached_on(&self, name: &str, is_held: bool) -> impl Iterator<Item = &Limit> {
+    fn reached_on(&self, name: &str, has_waits: bool) -> impl Iterator<Item = &Limit> {
         let cgroups = self
             .device(name)
             .into_iter()
@@ -954,7 +971,7 @@ impl Attribution {
             waiting.peek().is_some() && waiting.all(|task| is_in_cgroup(path, task))
         };
         cgroups.flat_map(move |cgroup| {
-            let suffices_near = is_held && has_all_waiting(&cgroup.path);
+            let suffices_near = has_waits && has_all_waiting(&cgroup.path);
             let reached = cgroup
                 .limits
                 .iter()
@@ -1486,6 +1503,13 @@ mod reached_limit_tests {
         }
     }
 
+    fn waits(is_held: bool) -> Waits {
+        Waits {
+            is_held,
+            ..Waits::default()
+        }
+    }
+
     fn device(name: &str, mut cgroups: Vec<CgroupUse>) -> DeviceUse {
         for used in cgroups.iter_mut().flat_map(|cgroup| &mut cgroup.limits) {
             used.limit.device = name.into();
@@ -1522,7 +1546,7 @@ mod reached_limit_tests {
         below: &[&str],
     ) -> Option<(String, Option<f64>, bool)> {
         let below: Vec<String> = below.iter().map(|name| (*name).to_owned()).collect();
-        let reached = attribution.reached_limit(name, &below, false, false)?;
+        let reached = attribution.reached_limit(name, &below, Waits::default())?;
         Some((
             format!("{} on {}", reached.limit.owner?, reached.limit.device),
             reached.share_pct,
@@ -1627,7 +1651,7 @@ mod reached_limit_tests {
         let below = ["sda".to_owned()];
         let holds = |found: &Attribution, is_held| {
             found
-                .reached_limit("dm-0", &below, false, is_held)
+                .reached_limit("dm-0", &below, waits(is_held))
                 .is_some_and(|reached| reached.holds_device)
         };
         assert_eq!(
@@ -1653,7 +1677,7 @@ mod reached_limit_tests {
         let mut found = attribution(vec![device("sda", vec![limited]), volume]);
         let is_found = |found: &Attribution, is_held| {
             found
-                .reached_limit("dm-0", &["sda".to_owned()], false, is_held)
+                .reached_limit("dm-0", &["sda".to_owned()], waits(is_held))
                 .is_some()
         };
         let task = |path: &str| BlockedTask {

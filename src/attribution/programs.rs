@@ -44,6 +44,8 @@ pub struct Program {
     pub process_count: usize,
     /// The mean bytes per second, read and written, of all of them on all devices.
     pub bytes_per_s: f64,
+    /// Those that were written.
+    pub written_per_s: f64,
     /// The fraction of the device's bytes that they did at least; more than 1 if they wrote to memory what will be
     /// written to the device later.
     pub least_fraction: f64,
@@ -187,6 +189,7 @@ impl ProcessReading {
             let program = programs.entry(key).or_insert_with(|| Program::of(process));
             program.process_count += 1;
             program.bytes_per_s += (process.read_bytes + process.write_bytes) as f64 / elapsed_s;
+            program.written_per_s += process.write_bytes as f64 / elapsed_s;
         }
         let mut programs: Vec<Program> = programs.into_values().collect();
         programs.sort_by(|a, b| {
@@ -226,6 +229,7 @@ impl Program {
             cgroup: process.cgroup.clone(),
             process_count: 0,
             bytes_per_s: 0.0,
+            written_per_s: 0.0,
             least_fraction: 0.0,
         }
     }

@@ -227,6 +227,7 @@ impl Cause {
 fn evidence_name(evidence: &Evidence, verdict: Verdict) -> Option<&'static str> {
     match (evidence, verdict) {
         (Evidence::NothingCompleted { .. }, Verdict::Stalled) => Some("nothing_completed"),
+        (Evidence::TaskWaits { .. }, Verdict::Stalled) => Some("waiting_task"),
         (Evidence::Hung { .. }, Verdict::Stalled) => Some("hung_requests"),
         (_, Verdict::Stalled | Verdict::Throttled) => None,
         (Evidence::SharedLimit(_), Verdict::Capped) => Some("shared_limit"),

@@ -21,7 +21,7 @@ use crate::capture::RecordingHeader;
 use crate::clock::Clock;
 use crate::counters::{BlockedTask, Counters, CpuTimes, Device, DeviceNumber, Sample};
 use crate::judge::{
-    HostJudge, Knowledge, KnownDevice, MIN_UTIL_INTERVAL_S, StatedCap, hidden_io_wait_pct,
+    HostJudge, Knowledge, KnownDevice, MIN_UTIL_INTERVAL_S, StatedCap, Verdict, hidden_io_wait_pct,
 };
 use crate::known_baselines::{BaselineStore, SavedBaselines};
 use crate::metrics::{DeviceMatch, HostStats};
@@ -408,7 +408,7 @@ fn may_be_in_trouble(device: &DeviceInterval) -> bool {
     device.activity().is_some_and(|activity| {
         activity.incident.is_some()
             || activity.stalled_s > 0.0
-            || activity.judged.assessment().is_trouble()
+            || activity.judged.verdict() > Some(Verdict::Ok)
     })
 }
 

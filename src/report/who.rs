@@ -538,7 +538,11 @@ pub(crate) fn push_tables(interval: &WhoInterval<'_>, width: usize, out: &mut Ve
     let first = mean_title(CGROUP_COLUMNS[0], of_cgroups_s, interval_s);
     let titles = with_first(&first, CGROUP_COLUMNS);
     push_table(&titles, "lrrrrrl", cgroups, width, out);
-    let first = mean_title(PROCESS_COLUMNS[0], of_processes_s, interval_s);
+    let age_s = attribution.map_or(0.0, |found| found.reading_age_s);
+    let mut first = mean_title(PROCESS_COLUMNS[0], of_processes_s, interval_s);
+    if age_s > interval_s / 2.0 {
+        first += &format!(", {age_s:.0} s ago");
+    }
     let titles = with_first(&first, PROCESS_COLUMNS);
     push_table(&titles, "lrlrrrl", processes, width, out);
 }
@@ -686,6 +690,9 @@ pub fn problem_text(problem: ScanProblem) -> &'static str {
     }
 }
 
+/// The number of processes that root may not read from which that is said.
+const MIN_DENIED: u64 = 10;
+
 /// Returns the sentence about processes whose I/O is hidden from this user, or was from the one who made the recording;
 /// `None` if there are none.
 pub fn hidden_processes_text(
@@ -699,6 +706,8 @@ pub fn hidden_processes_text(
         (true, false) => {
             "cannot be read: permission denied (needs root, or CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE)"
         }
+        // One or two protected services are no news.
+        (true, true) if hidden < MIN_DENIED => return None,
         (true, true) => "cannot be read even by root: a security policy denies it",
         (false, _) => "is not in this recording: permission was denied",
     };

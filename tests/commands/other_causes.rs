@@ -209,7 +209,7 @@ fn an_idle_device_alone_does_not_clear_the_others() {
 
 #[test]
 fn the_live_view_names_waits_that_no_device_shows_once() {
-    let note = "\n  tasks wait for I/O that no device shows, 85% of the time or more: a network file system";
+    let note = "\n└ tasks wait for I/O that no device shows, 85% of the time or more: a network file system";
     assert_eq!(run("1 3", NETWORK, 3).matches(note).count(), 1);
     // The reads of the disk take as long as tasks wait.
     let disk = Load {

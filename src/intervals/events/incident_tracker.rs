@@ -173,6 +173,12 @@ impl IncidentTracker {
         })
     }
 
+    /// Returns the latest open incident that has reached a device.
+    pub(super) fn with(&self, names: &DeviceNames) -> Option<&Arc<Incident>> {
+        let found = self.open.iter().rev().find(|one| one.has(names));
+        found.map(|one| &one.incident)
+    }
+
     /// Returns the index of the open incident of a device whose event has just begun: the one of a device that it is stacked
     /// with, unless the kernel states another cause, or a new one.
     fn join(&mut self, trouble: &Trouble<'_>) -> usize {
@@ -353,7 +359,12 @@ impl Tracked {
                 .is_some_and(|(owner, path)| is_in_cgroup(owner, path));
             let device = task.device.as_deref();
             let is_on_devices = self.devices.iter().any(|one| device == Some(&one.device));
-            if (is_limited || is_on_devices) && waiting.len() < MAX_WAITING {
+            // The program that makes the load waits for itself, and threads of the kernel wait for others.
+            let is_of_load = self.incident.program.as_ref().is_some_and(|program| {
+                (&program.comm, &program.cgroup) == (&task.comm, &task.cgroup)
+            });
+            let is_victim = is_limited || !is_of_load && !task.is_kernel;
+            if (is_limited || is_on_devices) && is_victim && waiting.len() < MAX_WAITING {
                 waiting.push(WaitingTask {
                     tid: task.tid,
                     comm: task.comm.clone(),
@@ -480,17 +491,25 @@ impl ProgramVotes {
     }
 }
 
-/// Returns the kind of requests that waits most beyond what it took before, and its latency before the trouble; `None` if none
-/// completed in a time that the kernel counts.
+/// The mean number of requests at a time from which a kind of requests may be what somebody waits for.
+const MIN_WAITING_QUEUE: f64 = 0.1;
+
+/// Returns the kind of requests that suffers most and its latency before the trouble: those that take the largest multiple of
+/// what they took before or, if that is not known, most of the time. A kind that hardly anyone waits for comes last. `None` if
+/// none completed in a time that the kernel counts.
 fn requests_and_latency(trouble: &Trouble<'_>) -> (Option<IoDirection>, Option<f64>) {
-    let (mut slowest, mut before_ms, mut most_ms) = (None, None, f64::NEG_INFINITY);
+    let (mut slowest, mut before_ms, mut worst) = (None, None, (false, 0.0, 0.0));
     for kind in KINDS {
         let requests = trouble.device.judged.requests(kind);
-        let ms = requests.time.ms as f64;
+        let Some(await_ms) = requests.await_ms().filter(|ms| *ms > 0.0) else {
+            continue;
+        };
+        let queue = requests.queue().unwrap_or(0.0);
         let before = trouble.events.latency_before_ms(kind);
-        let beyond_ms = ms - before.unwrap_or(0.0) * requests.ios as f64;
-        if ms > 0.0 && beyond_ms > most_ms {
-            (slowest, before_ms, most_ms) = (Some(kind), before, beyond_ms);
+        let multiple = before.map_or(1.0, |before| await_ms / before);
+        let harm = (queue >= MIN_WAITING_QUEUE, multiple, queue);
+        if harm > worst {
+            (slowest, before_ms, worst) = (Some(kind), before, harm);
         }
     }
     (slowest, before_ms)

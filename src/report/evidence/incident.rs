@@ -3,8 +3,7 @@
 use super::health_evidence_text;
 use super::limits::{at_limit_text, plateau_rate};
 use super::remedy::remedy_text;
-use crate::attribution::Program;
-use crate::attribution::{Limit, cgroup_name};
+use crate::attribution::{DeviceUse, Limit, Program, cgroup_name};
 use crate::counters::LONG_WAIT_MS;
 use crate::intervals::{Cause, Harm, Incident, IncidentSummary};
 use crate::judge::IoDirection;
@@ -124,6 +123,10 @@ fn cause_text(cause: &Cause, incident: &Incident) -> Option<String> {
                 below.join(", ")
             )
         }
+        Cause::Evidence("waiting_task") => {
+            "a task waits although nothing is in flight, as when the file system is frozen"
+                .to_owned()
+        }
         Cause::Evidence("hung_requests") => "some requests hang while others complete".to_owned(),
         Cause::Evidence("peers") => "slower than its peers at a like load".to_owned(),
         Cause::Evidence("shared_limit") => "other devices share the limit that it is at".to_owned(),
@@ -180,11 +183,26 @@ fn owner_text(incident: &Incident) -> Option<String> {
     if incident.cgroup_limit().is_some() {
         return None;
     }
-    let program = incident.program.as_ref().map(program_text);
-    // Everything is in the root of the hierarchy, so that its name says nothing.
-    let owner = incident.owner.as_deref();
-    let cgroup = owner.filter(|path| *path != "/" || program.is_none());
-    let names: Vec<String> = cgroup.map(cgroup_name).into_iter().chain(program).collect();
+    most_bytes_text(incident.owner.as_deref(), incident.program.as_ref())
+}
+
+/// The cgroup and the program with most of the bytes of a device in this time; `None` if nobody has half of them.
+pub(crate) fn user_text(usage: &DeviceUse) -> Option<String> {
+    const MOST: f64 = 0.5;
+    let top = usage.top_cgroup();
+    let owner = top.filter(|top| top.share_pct >= Some(100.0 * MOST));
+    let mut programs = usage.programs.iter();
+    let program = programs.find(|program| program.least_fraction >= MOST);
+    most_bytes_text(owner.map(|owner| &*owner.path), program)
+}
+
+fn most_bytes_text(owner: Option<&str>, program: Option<&Program>) -> Option<String> {
+    // Everything may be in the root of the hierarchy: its name says nothing.
+    let cgroup = owner.filter(|path| *path != "/").map(cgroup_name);
+    let names: Vec<String> = cgroup
+        .into_iter()
+        .chain(program.map(program_text))
+        .collect();
     (!names.is_empty()).then(|| format!("most bytes by {}", names.join(": ")))
 }
 

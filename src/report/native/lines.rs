@@ -8,7 +8,7 @@ use super::columns::{Cell, format_of, latency_figure};
 use crate::attribution::{Attribution, CgroupUse, DeviceUse, IoRates, cgroup_name};
 use crate::counters::BlockedTask;
 use crate::intervals::{DeviceActivity, DeviceEvent, DeviceState, EventKind, IntervalHeader};
-use crate::judge::{Judged, Verdict, high_memory_pressure_pct};
+use crate::judge::{Evidence, Judged, Verdict, high_memory_pressure_pct};
 use crate::metrics::{CpuPercentages, Interval};
 use crate::quantities::Quantity;
 use crate::quantities::device::*;
@@ -123,6 +123,14 @@ pub(super) struct Message {
     pub(super) emphasis: Emphasis,
 }
 
+/// Returns whether a device is stalled because a task waits for it.
+fn has_waiting_task(activity: &DeviceActivity) -> bool {
+    let evidence = &activity.judged.assessment().evidence;
+    evidence
+        .iter()
+        .any(|one| matches!(one, Evidence::TaskWaits { .. }))
+}
+
 impl Message {
     fn new(texts: &[&str], emphasis: Emphasis) -> Self {
         let texts = texts.iter().map(|text| (*text).to_owned()).collect();
@@ -133,6 +141,10 @@ impl Message {
     pub(super) fn for_state(state: &DeviceState) -> Option<Self> {
         use Emphasis::{Alert, Plain, Warning};
         Some(match state {
+            DeviceState::Active(activity) if has_waiting_task(activity) => {
+                let long = "STALLED: a task waits, nothing is in flight";
+                Self::new(&[long, "STALLED: a task waits", "STALLED"], Alert)
+            }
             DeviceState::Active(activity) if is_held(activity) => {
                 let long = "STALLED: the device is suspended";
                 Self::new(&[long, "STALLED: suspended", "STALLED"], Alert)

@@ -242,7 +242,14 @@ impl App {
         }
         let mut sentences =
             timed_evidence_sentences(activity, |at| time_of_day(at, &self.options.time_zone));
-        sentences.extend(host_texts(&shown.frame.rows.header).into_iter().flatten());
+        sentences.extend(
+            host_texts(
+                &shown.frame.rows.header,
+                shown.frame.rows.attribution.as_ref(),
+            )
+            .into_iter()
+            .flatten(),
+        );
         for sentence in sentences {
             push_wrapped(&sanitize(&sentence), shown.width, Style::new(), lines);
         }

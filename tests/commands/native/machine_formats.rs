@@ -43,7 +43,7 @@ fn table_json_and_csv_have_the_same_lines() {
         {
             let mut words = line.split_whitespace();
             match words.next() {
-                Some("device" | "?") | None => {}
+                Some("device" | "└") | None => {}
                 Some("+" | "-") => names.push(words.next().unwrap().to_owned()),
                 Some(name) => names.push(name.to_owned()),
             }
