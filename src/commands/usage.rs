@@ -33,12 +33,20 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("Source", &["from", "begin", "end", "realtime"]),
     (
         "Devices",
-        &["devices_regex", "exclude", "partitions", "all", "total"],
+        &[
+            "devices_regex",
+            "exclude",
+            "partitions",
+            "all",
+            "total",
+            "min_util",
+        ],
     ),
     (
         "Output",
         &[
-            "output", "force", "json", "csv", "influx", "fields", "sort", "top", "width", "no_who",
+            "output", "force", "json", "csv", "influx", "fields", "sort", "top", "width", "times",
+            "color", "no_who",
         ],
     ),
     ("Seldom needed", SELDOM),

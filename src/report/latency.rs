@@ -88,12 +88,12 @@ fn fields_of<'a>(interval: &LatencyInterval<'_>, device: &'a TracedDevice) -> Fi
     );
     push(
         "failed_requests",
-        "the requests that the device failed; 0 before Linux 5.18, which does not trace them",
+        "requests that the device failed; 0 before Linux 5.18, which cannot trace them",
         Whole(Some(device.errors.values().sum())),
     );
     push(
         "time_s",
-        "the same as time, in seconds since 1970",
+        "the same time in seconds since 1970",
         Number(interval.header.end.map(epoch_seconds)),
     );
     push(
@@ -103,7 +103,7 @@ fn fields_of<'a>(interval: &LatencyInterval<'_>, device: &'a TracedDevice) -> Fi
     );
     push(
         "errors",
-        "the errors of these requests, each with its number of them",
+        "these errors with the number of each",
         Name(error_text(device)),
     );
     fields

@@ -135,7 +135,7 @@ const COLUMNS: &[Column] = &[
     device(&WRITE_SATURATION),
     field(
         "verdict",
-        "the state of the device: see 'blkstat help verdicts'; null only without data",
+        "the state of the device, see 'blkstat help verdicts'; null only without data",
         Other(|of| Word(of.device.verdict().map(Verdict::name))),
     ),
     field(
@@ -145,7 +145,7 @@ const COLUMNS: &[Column] = &[
     ),
     field(
         "stalled_s",
-        "how long requests have been hanging without any completion; 0 if they are not",
+        "how long requests have been hanging without any completion; 0 if none are",
         OfActivity(|of| Number(Some(of.stalled_s))),
     ),
     field(
@@ -227,7 +227,7 @@ const COLUMNS: &[Column] = &[
     field(
         "incident_cause",
         "its best known cause: cgroup_limit, constant_rate, device_below, queued_between, nothing_completed, \
-         hung_requests, latency, peers, shared_limit, or health (the kernel says it)",
+         hung_requests, latency, peers, shared_limit, or health (reported by the kernel)",
         OfIncident(|of| Word(of.cause.as_ref().map(Cause::name))),
     ),
     field(
@@ -253,7 +253,7 @@ const COLUMNS: &[Column] = &[
     ),
     field(
         "timeout_count",
-        "its commands that timed out, in the same way",
+        "commands that timed out, likewise",
         OfActivity(|of| {
             Whole(
                 of.health
@@ -264,12 +264,12 @@ const COLUMNS: &[Column] = &[
     ),
     field(
         "time_s",
-        "the same as time, in seconds since 1970",
+        "the same time in seconds since 1970",
         OfInterval(|header| Number(header.end.map(epoch_seconds))),
     ),
     field(
         "host",
-        "the name of the host; null in a capture that does not have it",
+        "the name of the host; null in a capture without it",
         OfInterval(|header| Name(header.host_name.as_deref().map(str::to_owned))),
     ),
     field(
@@ -290,7 +290,7 @@ const COLUMNS: &[Column] = &[
     ),
     field(
         "health",
-        "what the kernel says is wrong with the device, as a list of sentences; counts are since it appeared",
+        "problems that the kernel reports about the device, as a list of sentences; counts since the device appeared",
         Other(|of| {
             let health = of
                 .device
@@ -303,7 +303,7 @@ const COLUMNS: &[Column] = &[
     ),
     field(
         "nfs_waits",
-        "the NFS mounts that have had requests without an answer while tasks wait for I/O that no device shows, as a list of sentences",
+        "NFS mounts with unanswered requests while tasks wait for I/O that no device shows, as a list of sentences",
         OfInterval(|header| Sentences(header.nfs_waits.iter().map(nfs_wait_text).collect())),
     ),
 ];
