@@ -96,7 +96,7 @@ fn mistaken_arguments_are_answered_with_a_suggestion() {
         ),
         (
             "help colunm",
-            "no help on 'colunm'; 'blkstat help help' lists the pages",
+            "no help on 'colunm'; 'blkstat help' lists the pages",
         ),
         (
             "record 1 5",
