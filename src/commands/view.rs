@@ -58,7 +58,7 @@ pub struct View {
     #[command(flatten)]
     width: WidthOption,
     /// Show only these columns of the table, in this order: titles, names of JSON, or iostat's names
-    #[arg(short = 'o', long, value_name = "COLUMN,...", conflicts_with_all = ["lines", "all_columns"])]
+    #[arg(short = 'o', long = "show", value_name = "COLUMN,...", conflicts_with_all = ["lines", "all_columns"])]
     columns: Option<ColumnList>,
     /// Begin the line of each device with the time
     #[arg(short = 't', long)]
