@@ -21,6 +21,7 @@ use crate::counters::{Device, Sample};
 pub use self::annotation::{ClockChange, DroppedSamples, RecordFilter, WriteStall};
 pub use self::annotation::{RecordingHeader, write_annotation, write_header, write_health};
 pub use self::diskstats_line::{LineError, parse_line, write_line};
+pub use self::logs::LogFacts;
 pub use self::range_copy::{copy_range, scan_times};
 pub use self::reader::{CaptureState, Reader};
 pub use self::recorded_scan::ScanWriter;

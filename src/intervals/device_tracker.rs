@@ -220,7 +220,7 @@ impl<'b> DeviceTracker<'b> {
                 continue;
             };
             let older = &step.older.devices[previous];
-            let interval = Interval::between(&older.counters, &newer.counters, step.span);
+            let interval = Interval::of_device(older, newer, step.span);
             record.add(interval.as_ref(), self.unjudged_s == 0.0);
             self.had_reset |= interval.is_none();
         }
@@ -329,8 +329,9 @@ impl<'b> DeviceTracker<'b> {
             record.tell_rest();
             let (counters, interval) = (&device.counters, &record.judged.interval);
             let is_in_total = filter.has_total() && counts_in_total(attributes.total_role, last);
-            let is_unchanged =
-                *counters == first.devices[first_index].counters && counters.in_flight == 0;
+            let is_unchanged = device.logged.is_none()
+                && *counters == first.devices[first_index].counters
+                && counters.in_flight == 0;
             // The fast path for devices that are not listed: most devices of a large host are idle.
             if !self.detail.lists_all()
                 && is_unchanged
@@ -349,7 +350,7 @@ impl<'b> DeviceTracker<'b> {
             let state = if record.is_reset {
                 record.interrupt();
                 DeviceState::Reset
-            } else if attributes.is_accounting_off && interval.completed() == 0 {
+            } else if attributes.is_accounting_off && interval.completed() == 0.0 {
                 DeviceState::AccountingOff(Box::new(std::mem::take(&mut record.judged)))
             } else {
                 let mut activity = Box::new(record.take_activity(without_util, last.at.wall));

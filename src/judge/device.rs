@@ -137,6 +137,9 @@ impl DeviceJudge {
                 ..Assessment::of(Verdict::Stalled, evidence)
             };
         }
+        if !load.is_counted {
+            return Assessment::default();
+        }
         if load.done() + load.others == 0.0 {
             return self.judge_without_completions(&load, interval.in_flight);
         }

@@ -218,7 +218,7 @@ impl HostJudge {
             self.note_reset(device.name);
             return None;
         };
-        if device.is_accounting_off && interval.completed() == 0 {
+        if device.is_accounting_off && interval.completed() == 0.0 {
             return Some(Assessment {
                 verdict: Some(Verdict::AccountingOff),
                 ..Assessment::default()
@@ -229,7 +229,7 @@ impl HostJudge {
                 .insert(device.name.to_owned(), Followed::default());
         }
         let followed = self.devices.get_mut(device.name)?;
-        followed.idle_s = if interval.completed() > 0 {
+        followed.idle_s = if interval.completed() > 0.0 {
             Some(0.0)
         } else {
             followed.idle_s.map(|idle_s| idle_s + interval.seconds())
@@ -351,7 +351,7 @@ impl HostJudge {
             let Some(upper) = &step.devices[above].interval else {
                 continue;
             };
-            if upper.completed() == 0 {
+            if upper.completed() == 0.0 {
                 continue;
             }
             let interval_of = |name: &String| {
@@ -483,7 +483,7 @@ impl HostJudge {
             let (Some(interval), Some(assessment)) = (&device.interval, assessment) else {
                 continue;
             };
-            if interval.completed() > 0 {
+            if interval.completed() > 0.0 {
                 continue;
             }
             let Some(held) = self.health.held(device.name, step) else {

@@ -17,7 +17,8 @@ use super::decompress::{STANDARD_INPUT, Text, decompress};
 use super::parse_ahead::ParseAhead;
 use super::{find_time_zone, local_time_zone};
 use crate::capture::{
-    CaptureState, CaptureWarning, LocalTimes, Reader, RecordingHeader, copy_range, scan_times,
+    CaptureState, CaptureWarning, LocalTimes, LogFacts, Reader, RecordingHeader, copy_range,
+    scan_times,
 };
 use crate::clock::{Clock, RealClock, WaitOutcome};
 use crate::compression::{MIN_LOST_ZEROS, length_without_zeros};
@@ -305,6 +306,7 @@ impl<'a> Replay<'a> {
                 self.file = CaptureFile::open(&path, self.file.every, self.file.clock)?;
                 reader.continue_with(
                     self.file.text(self.file.input(None)?)?,
+                    self.file.log_facts()?,
                     self.file.name.clone(),
                 );
             },
@@ -532,11 +534,27 @@ impl<'a> CaptureFile<'a> {
     }
 
     fn reader<R: Read>(&self, input: R) -> Result<Reader<Text<R>>> {
+        let mut reader = self.new_reader(input)?;
+        reader.set_log_facts(self.log_facts()?);
+        Ok(reader)
+    }
+
+    fn new_reader<R: Read>(&self, input: R) -> Result<Reader<Text<R>>> {
         Ok(Reader::with_times(
             self.text(input)?,
             local_times(&self.file, self.clock),
             self.every,
         ))
+    }
+
+    /// Returns what the whole file shows if it is a log; `None` for other captures and for pipes. What is wrong with it is said
+    /// when it is read.
+    fn log_facts(&self) -> Result<Option<LogFacts>> {
+        if self.length.is_none() {
+            return Ok(None);
+        }
+        let reader = self.new_reader(self.input(Some(self.start))?)?;
+        Ok(reader.scan_log().unwrap_or_default())
     }
 
     fn error(&self, error: io::Error) -> anyhow::Error {

@@ -23,7 +23,7 @@ use super::annotation::{Annotation, EndOfSample, HealthLine, RecordingHeader, bo
 use super::diskstats_line::{LineError, excerpt, is_of_linux_2_4, parse_line};
 use super::line_kind::{LineKind, TimestampLine, find_embedded_line};
 use super::line_reader::{LineReader, NextLine};
-use super::logs::Logs;
+use super::logs::{LogFacts, LogScan, Logs};
 use super::recorded_scan::ScanReader;
 use super::time_form::{LocalTimes, TimeForm};
 use super::{CaptureWarning, MAX_DEVICES_PER_SAMPLE, MAX_LINE_BYTES, WarningClass};
@@ -64,6 +64,8 @@ pub struct Reader<R> {
     every: Option<Duration>,
     /// The kind of the file; `None` before its first line is read.
     kind: Option<Kind>,
+    /// What the whole file shows if it is a log; `None` if only its beginning can be looked at.
+    log_facts: Option<LogFacts>,
     /// True to hand out a sample as soon as it has the devices of the one before, which may be wrong if devices change.
     is_prompt: bool,
     /// The number of devices in the sample before, and the last of them; `None` if it came late.
@@ -107,6 +109,7 @@ impl<R: Read> Reader<R> {
             local,
             every,
             kind: None,
+            log_facts: None,
             is_prompt: false,
             last_copy: Default::default(),
             continuity: Continuity::default(),
@@ -125,9 +128,55 @@ impl<R: Read> Reader<R> {
         self.warn(WarningClass::NextFile, name);
     }
 
+    /// Takes what [`Self::scan_log`] found in the whole file.
+    pub fn set_log_facts(&mut self, facts: Option<LogFacts>) {
+        self.log_facts = facts;
+    }
+
+    /// Looks at the whole file, if it is a log; `None` if it is not.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is of Linux 2.4.
+    pub fn scan_log(mut self) -> io::Result<Option<LogFacts>> {
+        let Kind::Log(logs) = self.find_kind()? else {
+            return Ok(None);
+        };
+        let mut scan = LogScan::new(*logs);
+        loop {
+            match self.lines.next() {
+                Ok(NextLine::Line {
+                    bytes, ended: true, ..
+                }) => {
+                    if LineKind::of(bytes, true, false, false).begins_capture() {
+                        break;
+                    }
+                    scan.read(bytes);
+                }
+                Ok(NextLine::TooLong) => {}
+                Ok(NextLine::Line { ended: false, .. } | NextLine::End) => break,
+                Err(error) if is_end_of_text(&error) => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Some(scan.finish()))
+    }
+
+    /// Looks at the first reports of a log.
+    fn scan_ahead(&mut self, logs: &Logs) -> LogFacts {
+        let mut scan = LogScan::new(logs.again());
+        let mut ahead = 0;
+        while let Some(line) = self.lines.look_ahead(&mut ahead) {
+            if LineKind::of(line, true, false, false).begins_capture() || scan.read(line) {
+                break;
+            }
+        }
+        scan.finish()
+    }
+
     /// Goes on with the next file of the same capture, after the end of the one before. `name` is its name for messages.
-    pub fn continue_with(&mut self, input: R, name: String) {
+    pub fn continue_with(&mut self, input: R, log_facts: Option<LogFacts>, name: String) {
         self.lines = LineReader::new(input);
+        self.log_facts = log_facts;
         self.position = Position::BeforeFirstTimestamp;
         self.first_line_before_timestamp = None;
         if let Some(Kind::Log(_)) = self.kind.take() {
@@ -213,7 +262,14 @@ impl<R: Read> Reader<R> {
         clear_optional_values(sample);
         let mut kind = match self.kind.take() {
             Some(kind) => kind,
-            None => self.find_kind()?,
+            None => {
+                let mut kind = self.find_kind()?;
+                if let Kind::Log(logs) = &mut kind {
+                    let facts = self.log_facts.unwrap_or_else(|| self.scan_ahead(logs));
+                    logs.set_facts(facts);
+                }
+                kind
+            }
         };
         let found = match &mut kind {
             Kind::Log(logs) => self.next_logged(logs, sample).transpose(),
@@ -318,7 +374,8 @@ impl<R: Read> Reader<R> {
                         }
                         return Ok(None);
                     }
-                    if let Err(reason) = logs.read(bytes) {
+                    let outcome = logs.read(bytes);
+                    for reason in outcome.err().into_iter().chain(logs.take_warnings()) {
                         self.warn(WarningClass::Lines, reason);
                     }
                 }

@@ -94,8 +94,9 @@ impl Harm {
     fn of(judged: &Judged, requests: Option<IoDirection>) -> Self {
         let interval = &judged.interval;
         let waiting = requests.map(|kind| judged.requests(kind));
-        let queue = match interval.completed() {
-            0 => interval.in_flight.map(|count| count as f64),
+        let in_flight = interval.in_flight.map(|count| count as f64);
+        let queue = match in_flight {
+            Some(in_flight) if interval.completed() == 0.0 => Some(in_flight),
             _ => interval.queue(),
         };
         let of_kinds = || Some(interval.reads.queue()? + interval.writes.queue()?);
@@ -416,9 +417,9 @@ fn requests_and_latency(trouble: &Trouble<'_>) -> (Option<IoDirection>, Option<f
     let (mut slowest, mut before_ms, mut most_ms) = (None, None, f64::NEG_INFINITY);
     for kind in KINDS {
         let requests = trouble.device.judged.requests(kind);
-        let ms = requests.time.ms as f64;
+        let ms = requests.time.sum;
         let before = trouble.events.latency_before_ms(kind);
-        let beyond_ms = ms - before.unwrap_or(0.0) * requests.ios as f64;
+        let beyond_ms = ms - before.unwrap_or(0.0) * requests.ios.sum;
         if ms > 0.0 && beyond_ms > most_ms {
             (slowest, before_ms, most_ms) = (Some(kind), before, beyond_ms);
         }

@@ -282,6 +282,8 @@ const COLUMNS: &[Column] = &[
         "the NFS mounts that have had requests without an answer while tasks wait for I/O that no device shows, as a list of sentences",
         OfInterval(|header| Sentences(header.nfs_waits.iter().map(nfs_wait_text).collect())),
     ),
+    device(&IOPS),
+    device(&AWAIT_MS),
 ];
 
 /// Returns the fields with their meanings, for the manual.

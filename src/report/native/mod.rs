@@ -8,7 +8,7 @@ mod summary;
 mod table;
 
 pub(super) use self::columns::columns_with_meanings;
-use self::columns::{COLUMNS, Column, VERDICT_WIDTH, VERDICT_WIDTH_WITH_TIME};
+use self::columns::{COLUMNS, Column, UNSPLIT, VERDICT_WIDTH, VERDICT_WIDTH_WITH_TIME};
 #[cfg(feature = "top")]
 pub(crate) use self::columns::{Cell, cell, incident_time};
 pub use self::columns::{sort_keys, sort_value};
@@ -184,6 +184,11 @@ impl ColumnChoice {
         let counted = counted_columns(lines);
         let mut candidates: Vec<&Column> = COLUMNS.iter().collect();
         candidates.retain(|column| options.all_columns || column.quantity.needs() <= counted);
+        let is_unsplit = lines.iter().filter_map(|line| line.stats()).any(|stats| {
+            let unsplit = &stats.unsplit;
+            unsplit.is_counted() || unsplit.time.ns > 0
+        });
+        candidates.retain(|column| is_unsplit || column.note != UNSPLIT);
         let without = |titles: &[&str]| {
             let mut others = candidates.clone();
             others.retain(|column| !titles.contains(&column.title));
@@ -194,7 +199,7 @@ impl ColumnChoice {
             false => 0,
         };
         let room = line_width.saturating_sub(name_width);
-        if options.all_columns {
+        if options.all_columns || is_unsplit {
             choice.fit(&candidates, mounts, room);
         } else {
             choice.fit(&without(&[QUEUE.title]), mounts, room);
@@ -345,10 +350,10 @@ mod column_choice_tests {
             titles(&layout(None), Columns::Basic),
             (basic.to_owned(), String::new())
         );
-        // All columns except `queue`, which adds nothing to the queues by direction.
+        // All columns except `queue`, which adds nothing to the queues by direction, and those of reads and writes together.
         assert_eq!(
             (count(Columns::Discards), count(Columns::Flushes)),
-            (18 + 6, COLUMNS.len() - 1)
+            (18 + 6, COLUMNS.len() - 3)
         );
         let all = TableOptions {
             all_columns: true,
@@ -356,7 +361,7 @@ mod column_choice_tests {
         };
         assert_eq!(
             titles(&all, Columns::Basic).0.split(' ').count(),
-            COLUMNS.len()
+            COLUMNS.len() - 2
         );
         let state = DeviceState::Event(EventKind::Appeared);
         let unknown = DeviceInterval {
@@ -365,7 +370,7 @@ mod column_choice_tests {
         };
         assert_eq!(
             choice(&layout(None), &unknown).shown.len(),
-            COLUMNS.len() - 1
+            COLUMNS.len() - 3
         );
     }
 
