@@ -679,7 +679,7 @@ impl Intervals<'_> {
             0 | 1 if self.input.range.end.is_some() => {
                 "fewer than two complete samples up to --end"
             }
-            _ if capture.is_some_and(|capture| capture.is_log)
+            1.. if capture.is_some_and(|capture| capture.is_log)
                 && self.input.range.is_everything() =>
             {
                 "the log has no interval: its first report has averages since boot; of one of iostat -y, --every 10s \

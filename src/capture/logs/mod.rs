@@ -572,6 +572,9 @@ impl Logs {
     /// Makes a sample of the next report; returns whether no interval ends there. `None` without a complete report.
     pub(super) fn next(&mut self, sample: &mut Sample) -> Option<bool> {
         let mut report = self.contents.reports.pop_front()?;
+        while self.lists_nothing() && report.devices.is_empty() {
+            report = self.contents.reports.pop_front()?;
+        }
         let facts = self.contents.facts;
         let is_single = report.begins && !report.is_cut && facts.has_single_intervals;
         if std::mem::take(&mut report.has_length) || is_single {
@@ -633,6 +636,11 @@ impl Logs {
             ..SampleTime::default()
         };
         Some(begins)
+    }
+
+    /// Returns whether no report so far had a device.
+    pub(super) fn lists_nothing(&self) -> bool {
+        self.devices.is_empty()
     }
 
     /// Makes a sample of the beginning of the next report.

@@ -5,6 +5,7 @@
 //! split, and both parts are read as separate lines.
 
 mod foreign;
+mod look_alike;
 mod state;
 
 #[cfg(test)]
@@ -16,7 +17,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use self::foreign::{FirstCopies, ForeignLine, ForeignLines, Known, collectl_time, look_alike};
+use self::foreign::{FirstCopies, ForeignLine, ForeignLines, Known, collectl_time};
+use self::look_alike::{NO_DEVICES, is_of_other_system, look_alike};
 pub use self::state::CaptureState;
 use self::state::{Continuity, OpenSample, Position, SampleDevices, SegmentTracker};
 use super::annotation::{Annotation, EndOfSample, HealthLine, RecordingHeader, bounded};
@@ -319,7 +321,7 @@ impl<R: Read> Reader<R> {
                 if is_of_linux_2_4(line) {
                     return Err(linux_2_4(number));
                 }
-                if logs.recognize(text) {
+                if !is_of_other_system(text) && logs.recognize(text) {
                     self.state.is_log = true;
                     return Ok(Kind::Log(Box::new(logs)));
                 }
@@ -391,7 +393,12 @@ impl<R: Read> Reader<R> {
                     self.warn_of_long_line();
                 }
                 Ok(NextLine::End) if logs.finish() => {}
-                Ok(NextLine::End) => return Ok(Some(false)),
+                Ok(NextLine::End) => {
+                    if logs.lists_nothing() {
+                        self.state.look_alike = Some((self.lines.number, NO_DEVICES));
+                    }
+                    return Ok(Some(false));
+                }
                 Err(error) if is_end_of_text(&error) => {
                     self.state.is_truncated = true;
                     self.warn(WarningClass::Other, LAST_TRUNCATED);

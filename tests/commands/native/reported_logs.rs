@@ -395,3 +395,85 @@ fn dates_in_chinese_japanese_and_korean_are_read() {
         );
     }
 }
+
+#[test]
+fn output_of_other_tools_is_refused_by_its_name_with_what_to_do() {
+    let sar = "Linux 5.10.0 (db1) \t01/15/2024 \t_x86_64_\t(4 CPU)\n\n10:00:01";
+    for (input, name, instead) in [
+        (
+            "                    extended device statistics              \ndevice    r/s    w/s   kr/s   kw/s wait actv  svc_t  %w  %b \nsd5     224.8  157.8 10701.8 6114.7  0.0  9.5   24.7   0 100 \nsd5     243.2  110.4 11565.3 4065.0  0.0  9.7   27.5   0 100 \n".to_owned(),
+            "iostat of Solaris",
+            "iostat -xt 1",
+        ),
+        (
+            "    r/s    w/s   kr/s   kw/s wait actv wsvc_t asvc_t  %w  %b device\n  224.8  157.8 10701.8 6114.7  0.0  9.5   0.0   24.7   0 100 c0t0d0\n".to_owned(),
+            "iostat of Solaris",
+            "iostat -xt 1",
+        ),
+        (
+            "              disk0       cpu    load average\n    KB/t  tps  MB/s  us sy id   1m   5m   15m\n   20.03   31  0.60   5  3 92  1.47 1.66 1.72\n".to_owned(),
+            "iostat of macOS",
+            "iostat -xt 1",
+        ),
+        (
+            "disk- ------------reads------------ ------------writes----------- -----IO------\n       total merged sectors      ms  total merged sectors      ms    cur    sec\nsda    10000    200  800000    5000  20000   3000 1600000   90000      0     70\n".to_owned(),
+            "vmstat",
+            "cat /proc/diskstats",
+        ),
+        (
+            "procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----\n r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st\n 1  0      0 100000  20000 300000    0    0     5     9   10   20  1  1 98  0  0\n".to_owned(),
+            "vmstat",
+            "cat /proc/diskstats",
+        ),
+        (
+            "AAA,progname,nmon\nAAA,interval,10\nZZZZ,T0001,12:00:01,14-NOV-2023\nDISKBUSY,T0001,3.2,0.1\n".to_owned(),
+            "nmon",
+            "iostat -xt 1",
+        ),
+        (
+            "----total-cpu-usage---- -dsk/total- -net/total-\nusr sys idl wai stl| read  writ| recv  send\n  1   1  98   0   0|  10k   20k|   0     0 \n".to_owned(),
+            "dstat",
+            "iostat -xt 1",
+        ),
+        (
+            "# DISK STATISTICS (/sec)\n#Time     Name       KBytes Merged  IOs Size\n19:37:07 vda            108      0    6   18\n".to_owned(),
+            "collectl",
+            "collectl -sD -f",
+        ),
+        (
+            "ATOP - db1         2024/01/15  10:00:00         ------            10s elapsed\nDSK |          sda | busy      3% | read      10 | write     20 | avio 0.50 ms |\n".to_owned(),
+            "atop",
+            "iostat -xt 1",
+        ),
+        (
+            format!("{sar}     CPU     %user     %nice   %system   %iowait    %steal     %idle\n10:00:02     all      1.00      0.00      1.00      0.00      0.00     98.00\n"),
+            "sar without disks",
+            "sar -d -f FILE",
+        ),
+        (
+            format!("{sar}          tps      rtps      wtps   bread/s   bwrtn/s\n10:00:02        10.00      5.00      5.00     40.00     40.00\n"),
+            "sar without disks",
+            "sar -d -f FILE",
+        ),
+        (
+            "# HELP node_disk_reads_completed_total Reads.\n# TYPE node_disk_reads_completed_total counter\nnode_disk_reads_completed_total{device=\"sda\"} 7\n".to_owned(),
+            "Prometheus",
+            "blkstat record FILE",
+        ),
+        (
+            "diskio,host=db1,name=sda reads=1i,writes=2i,read_bytes=3i 1700000000000000000\n".to_owned(),
+            "telegraf",
+            "blkstat record FILE",
+        ),
+        (
+            format!("{HEAD}avg-cpu:  %user   %nice %system %iowait  %steal   %idle\n           8.69    0.00    6.79    0.00    0.00   84.52\n\nDevice             tps    kB_read/s    kB_wrtn/s    kB_read    kB_wrtn\n\n\n").repeat(3),
+            "WSL 1",
+            "iostat -xt 1",
+        ),
+    ] {
+        let (out, err, code) = output("--from -", &input);
+        assert_eq!((out.as_str(), code), ("", 1), "{name}: {err}");
+        assert!(err.contains(name) && err.contains(instead), "{name}: {err}");
+        assert_eq!(err.lines().count(), 1, "{err}");
+    }
+}
