@@ -24,6 +24,8 @@ use self::sysstat_times::SysstatTimes;
 use super::MAX_DEVICES_PER_SAMPLE;
 use super::annotation::RecordingHeader;
 use super::diskstats_line::excerpt;
+use super::hosts::host_before;
+use super::reader::Stated;
 use super::time_form::{LocalTimes, find_time};
 use crate::counters::{Counters, Device, LoggedInterval, Sample};
 use crate::units::SampleTime;
@@ -322,7 +324,7 @@ fn number(word: &str) -> Option<(f64, usize, Option<f64>)> {
 }
 
 /// What the whole log shows, or the beginning of a stream, before its first report is handed out.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct LogFacts {
     /// The length of its intervals; `None` if nothing shows it.
     length: Option<Duration>,
@@ -332,6 +334,8 @@ pub struct LogFacts {
     has_single_intervals: bool,
     /// It lists devices that do nothing, so that one that is not listed was removed, or its line was lost.
     lists_idle: bool,
+    /// The hosts that it names.
+    pub(super) hosts: Vec<String>,
 }
 
 /// Looks at a log before it is read.
@@ -443,6 +447,7 @@ impl LogScan {
             has_one_head: self.heads == 1,
             has_single_intervals,
             lists_idle: self.lists_idle || same_names > 9 * other_names,
+            hosts: self.logs.hosts,
         }
     }
 }
@@ -453,8 +458,9 @@ pub(super) struct Logs {
     /// `None` before it is recognized.
     format: Option<KnownFormat>,
     contents: LogContents,
-    /// The stated distance of reports without times.
-    every: Option<Duration>,
+    stated: Stated,
+    /// The hosts that the log has named so far.
+    pub(super) hosts: Vec<String>,
     prefix: Option<Prefix>,
     /// The line that showed what it is.
     head: String,
@@ -469,14 +475,14 @@ pub(super) struct Logs {
 }
 
 impl Logs {
-    pub(super) fn new(local: &LocalTimes, every: Option<Duration>) -> Self {
+    pub(super) fn new(local: &LocalTimes, stated: &Stated) -> Self {
         let contents = LogContents {
             times: SysstatTimes::new(local.clone()),
             ..LogContents::default()
         };
         Self {
             contents,
-            every,
+            stated: stated.clone(),
             begins: true,
             ..Self::default()
         }
@@ -492,7 +498,7 @@ impl Logs {
         Self {
             format: format_of(&self.head),
             prefix: self.prefix.clone(),
-            ..Self::new(&self.contents.times.local, self.every)
+            ..Self::new(&self.contents.times.local, &self.stated)
         }
     }
 
@@ -540,6 +546,7 @@ impl Logs {
         let prefix = self.prefix.as_ref().filter(|_| head_line(&line).is_none());
         let prefix = prefix.map_or(Some(("", &*line)), |prefix| prefix.split(&line));
         let Some((prefix, line)) = prefix else {
+            self.note_other_host(&line);
             return Ok(());
         };
         prefix.clone_into(&mut self.contents.prefix);
@@ -551,9 +558,53 @@ impl Logs {
             (*format, *origin) = (other, other_origin);
             self.begins = true;
         }
+        // Each row of sadf names its host.
+        let host_of_row = sar::host_of_row(line);
+        let is_of_other = host_of_row.is_some_and(|host| {
+            let wanted = self.stated.host.as_deref();
+            wanted.is_some_and(|wanted| wanted != host)
+        });
+        if let Some(host) = host_of_row.filter(|_| is_of_other) {
+            if !self.hosts.iter().any(|known| known == host) {
+                self.hosts.push(host.to_owned());
+            }
+            return Ok(());
+        }
+        let host = self.contents.host.host.clone();
+        let known = self.contents.reports.len();
         let outcome = format.read(line, &mut self.contents);
+        // A line with the name of another host ends the report of the one before.
+        self.leave_wanted(host.as_deref(), known);
         self.begins |= outcome.is_err();
         outcome.map_err(|error| format!("{error}; the report is skipped"))
+    }
+
+    /// Takes a line of another program, which may be the same log of another host.
+    fn note_other_host(&mut self, line: &str) {
+        let Some((other, begin)) = host_before(line) else {
+            return;
+        };
+        let own = self
+            .prefix
+            .as_ref()
+            .and_then(|prefix| prefix.program.as_ref());
+        let is_log = head_line(&line[begin..]).is_some() || format_of(&line[begin..]).is_some();
+        if let Some(own) = own.filter(|_| is_log) {
+            self.hosts = vec![own.trim_end_matches(':').to_owned(), other.to_owned()];
+        }
+    }
+
+    /// Leaves the reports of the wanted host; those from `known` on are of this `host`.
+    fn leave_wanted(&mut self, host: Option<&str>, known: usize) {
+        let wanted = self.stated.host.as_deref();
+        if wanted.is_some_and(|wanted| host.is_some_and(|host| host != wanted)) {
+            self.contents.reports.truncate(known);
+        }
+        if let Some(now) = &self.contents.host.host
+            && !self.hosts.contains(now)
+        {
+            self.hosts.push(now.clone());
+        }
     }
 
     /// Takes the warnings about single values.
@@ -563,9 +614,12 @@ impl Logs {
 
     /// Takes the end of the log. Returns whether it completes a report.
     pub(super) fn finish(&mut self) -> bool {
-        self.format
-            .iter_mut()
-            .for_each(|(format, _)| format.finish(&mut self.contents));
+        let known = self.contents.reports.len();
+        if let Some((format, _)) = &mut self.format {
+            format.finish(&mut self.contents);
+        }
+        let host = self.contents.host.host.clone();
+        self.leave_wanted(host.as_deref(), known);
         !self.contents.reports.is_empty()
     }
 
@@ -575,8 +629,9 @@ impl Logs {
         while self.lists_nothing() && report.devices.is_empty() {
             report = self.contents.reports.pop_front()?;
         }
-        let facts = self.contents.facts;
-        let is_single = report.begins && !report.is_cut && facts.has_single_intervals;
+        let facts = &self.contents.facts;
+        let (has_single, lists_idle) = (facts.has_single_intervals, facts.lists_idle);
+        let is_single = report.begins && !report.is_cut && has_single;
         if std::mem::take(&mut report.has_length) || is_single {
             let is_guess = is_single || report.at.or(report.midnight).is_none();
             self.lacks_times |= is_guess;
@@ -627,7 +682,7 @@ impl Logs {
         }
         self.latest = Some(at);
         sample.devices.clone_from(&self.devices);
-        if facts.lists_idle && !report.has_lost_lines {
+        if lists_idle && !report.has_lost_lines {
             let mut is_listed = is_listed.iter();
             sample.devices.retain(|_| is_listed.next() == Some(&true));
         }
@@ -683,7 +738,7 @@ impl Logs {
 
     /// The length of an interval of reports without times, as far as it is known.
     fn length(&self) -> Option<Duration> {
-        self.every.or(self.contents.facts.length)
+        self.stated.every.or(self.contents.facts.length)
     }
 
     /// Says once, after the first interval, what the log is and what it lacks.
@@ -731,7 +786,7 @@ impl Logs {
         let mut note = format!("from {origin}: {rounding}{times}; not known: {lacking}");
         if self.lacks_times {
             let seconds = self.length().unwrap_or(DEFAULT_LENGTH).as_secs_f64();
-            let are = match (self.every, self.contents.facts.length) {
+            let are = match (self.stated.every, self.contents.facts.length) {
                 (Some(_), _) => "are, as stated,",
                 (None, Some(_)) => "are, as their numbers show,",
                 (None, None) => "are taken to be",

@@ -271,6 +271,14 @@ pub(super) fn columns_of_sadf(line: &str) -> Option<Vec<String>> {
     )
 }
 
+/// Returns the host of a row of `sadf -d`; `None` for another line.
+pub(super) fn host_of_row(line: &str) -> Option<&str> {
+    let (host, rest) = line.split_once(';')?;
+    let (seconds, _) = rest.split_once(';')?;
+    let is_row = !host.starts_with('#') && seconds.parse::<i64>().is_ok();
+    is_row.then_some(host)
+}
+
 #[derive(Default)]
 pub(super) struct SadfLog {
     /// The columns of the devices; `None` in rows about anything else.

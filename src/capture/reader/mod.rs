@@ -23,6 +23,7 @@ pub use self::state::CaptureState;
 use self::state::{Continuity, OpenSample, Position, SampleDevices, SegmentTracker};
 use super::annotation::{Annotation, EndOfSample, HealthLine, RecordingHeader, bounded};
 use super::diskstats_line::{LineError, excerpt, is_of_linux_2_4, parse_line};
+use super::hosts::{HostScan, several_hosts};
 use super::line_kind::{LineKind, TimestampLine, find_embedded_line};
 use super::line_reader::{LineReader, NextLine};
 use super::logs::{LogFacts, LogScan, Logs};
@@ -36,6 +37,17 @@ use crate::counters::{Device, HealthFacts, HostState, Sample};
 const MAX_WARNINGS: usize = 1000;
 /// The samples after one that looks damaged, in which others that do are taken as they are: the kernel's counters are odd.
 const MIN_UNDAMAGED_SAMPLES: u64 = 8;
+/// The lines of a stream in which the wanted host is looked for.
+const MAX_LINES_OF_STREAM: u64 = 1000;
+
+/// What a capture does not tell itself, and the user states.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stated {
+    /// The distance of samples that have no times.
+    pub every: Option<Duration>,
+    /// The host whose lines are read, if there are several.
+    pub host: Option<String>,
+}
 
 /// The kinds of captures, which are read in different ways.
 enum Kind {
@@ -62,8 +74,7 @@ pub struct Reader<R> {
     /// The scans of cgroups and processes.
     scans: ScanReader,
     local: LocalTimes,
-    /// The distance of samples that have no times.
-    every: Option<Duration>,
+    stated: Stated,
     /// The kind of the file; `None` before its first line is read.
     kind: Option<Kind>,
     /// What the whole file shows if it is a log; `None` if only its beginning can be looked at.
@@ -92,11 +103,11 @@ pub struct Reader<R> {
 impl<R: Read> Reader<R> {
     /// Creates a reader at the start of a capture, whose times are in UTC if they name no zone.
     pub fn new(input: R) -> Self {
-        Self::with_times(input, LocalTimes::default(), None)
+        Self::with_times(input, LocalTimes::default(), Stated::default())
     }
 
-    /// Creates a reader at the start of a capture. `every` is the distance of samples that have no times.
-    pub fn with_times(input: R, local: LocalTimes, every: Option<Duration>) -> Self {
+    /// Creates a reader at the start of a capture.
+    pub fn with_times(input: R, local: LocalTimes, stated: Stated) -> Self {
         Self {
             lines: LineReader::new(input),
             position: Position::BeforeFirstTimestamp,
@@ -109,7 +120,7 @@ impl<R: Read> Reader<R> {
             health: None,
             scans: ScanReader::default(),
             local,
-            every,
+            stated,
             kind: None,
             log_facts: None,
             is_prompt: false,
@@ -267,7 +278,10 @@ impl<R: Read> Reader<R> {
             None => {
                 let mut kind = self.find_kind()?;
                 if let Kind::Log(logs) = &mut kind {
-                    let facts = self.log_facts.unwrap_or_else(|| self.scan_ahead(logs));
+                    let of_file = self.log_facts.take();
+                    let is_whole = of_file.is_some();
+                    let facts = of_file.unwrap_or_else(|| self.scan_ahead(logs));
+                    self.check_hosts(&facts.hosts, is_whole)?;
                     logs.set_facts(facts);
                 }
                 kind
@@ -292,12 +306,61 @@ impl<R: Read> Reader<R> {
         (self.state.header, self.state.is_log) = (None, false);
     }
 
+    /// Checks the hosts that a log names itself.
+    ///
+    /// # Errors
+    /// If there are several and none is wanted, or these are all, and the wanted one is not among them.
+    fn check_hosts(&self, hosts: &[String], are_all: bool) -> io::Result<()> {
+        let wanted = self.stated.host.as_deref();
+        let is_missing =
+            are_all && wanted.is_some_and(|wanted| hosts.iter().all(|host| host != wanted));
+        let are_mixed = wanted.is_none() && hosts.len() > 1;
+        if self.lines.has_host() || hosts.is_empty() || !is_missing && !are_mixed {
+            return Ok(());
+        }
+        let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
+        Err(several_hosts(&hosts, wanted))
+    }
+
+    /// Looks whether the first lines of a file are of several hosts, and leaves those of the one that is wanted.
+    ///
+    /// # Errors
+    /// If that is not stated, or not among them.
+    fn find_hosts(&mut self) -> io::Result<()> {
+        let wanted = self.stated.host.as_deref();
+        let mut hosts = HostScan::default();
+        let (mut ahead, mut count) = (0, 0);
+        while let Some(line) = self.lines.look_ahead(&mut ahead) {
+            if line.starts_with(b"TS ") || line.starts_with(b"#blkstat ") {
+                return Ok(());
+            }
+            if let Ok(text) = std::str::from_utf8(line) {
+                hosts.read(text);
+            }
+            count += 1;
+            let is_found = || hosts.filter(wanted).is_ok_and(|filter| filter.is_some());
+            if self.is_prompt && (is_found() || count == MAX_LINES_OF_STREAM) {
+                break;
+            }
+        }
+        if let Some(filter) = hosts.filter(self.stated.host.as_deref())? {
+            self.lines.select_host(filter);
+        }
+        Ok(())
+    }
+
     /// Looks at the first lines of a file.
     ///
     /// # Errors
-    /// If it is of Linux 2.4.
+    /// If it is of Linux 2.4, or of several hosts of which none is chosen.
     fn find_kind(&mut self) -> io::Result<Kind> {
-        let mut logs = Logs::new(&self.local, self.every);
+        if !self.lines.has_host() && (!self.is_prompt || self.stated.host.is_some()) {
+            self.find_hosts()?;
+        }
+        let mut hosts = HostScan::default();
+        let mut stated = self.stated.clone();
+        stated.host = stated.host.filter(|_| !self.lines.has_host());
+        let mut logs = Logs::new(&self.local, &stated);
         let mut copies = FirstCopies::new(self.local.clone());
         let (mut ahead, mut number) = (0, self.lines.number);
         while let Some(line) = self.lines.look_ahead(&mut ahead) {
@@ -312,6 +375,7 @@ impl<R: Read> Reader<R> {
             let Ok(text) = std::str::from_utf8(line) else {
                 continue;
             };
+            hosts.read(text);
             let known = self.state.look_alike;
             self.state.look_alike = known.or_else(|| Some((number, look_alike(text)?)));
             if collectl_time(text).is_some() {
@@ -332,10 +396,13 @@ impl<R: Read> Reader<R> {
                 Known::Likely | Known::Nothing => {}
             }
         }
+        if self.is_prompt && !self.lines.has_host() {
+            hosts.filter(self.stated.host.as_deref())?;
+        }
         Ok(if copies.has_devices() {
             Kind::Foreign(Box::new(ForeignLines::new(
                 &copies,
-                self.every,
+                self.stated.every,
                 self.latest,
             )))
         } else {
@@ -377,6 +444,7 @@ impl<R: Read> Reader<R> {
                         return Ok(None);
                     }
                     let outcome = logs.read(bytes);
+                    self.check_hosts(&logs.hosts, false)?;
                     for reason in outcome.err().into_iter().chain(logs.take_warnings()) {
                         self.warn(WarningClass::Lines, reason);
                     }
@@ -394,6 +462,7 @@ impl<R: Read> Reader<R> {
                 }
                 Ok(NextLine::End) if logs.finish() => {}
                 Ok(NextLine::End) => {
+                    self.check_hosts(&logs.hosts, true)?;
                     if logs.lists_nothing() {
                         self.state.look_alike = Some((self.lines.number, NO_DEVICES));
                     }

@@ -477,3 +477,58 @@ fn output_of_other_tools_is_refused_by_its_name_with_what_to_do() {
         assert_eq!(err.lines().count(), 1, "{err}");
     }
 }
+
+#[test]
+fn a_log_of_several_hosts_is_refused_or_one_of_them_is_read() {
+    let log = |host: &str, reads: f64| {
+        let reports: String = (0..4)
+            .map(|second| format!("01/15/2024 10:00:0{second}\n{}", table(reads, 3.0)))
+            .collect();
+        HEAD.replace("db1", host) + &reports
+    };
+    let (first, second) = (log("db1", 10.0), log("db2", 900.0));
+    let before = |host: &str, log: &str| -> Vec<String> {
+        log.lines()
+            .map(|line| format!("{host}: {line}\n"))
+            .collect()
+    };
+    let interleaved: String = before("db1", &first)
+        .into_iter()
+        .zip(before("db2", &second))
+        .map(|(first, second)| first + &second)
+        .collect();
+    let row = |host: &str, minute: u32, reads: u32| {
+        format!(
+            "{host};600;2024-01-15 10:{minute}0:00 UTC;sda;{reads}.00;40.00;0.00;4.00;0.05;1.00;3.00\n"
+        )
+    };
+    let sadf: String = (1..5)
+        .map(|minute| row("db1", minute, 10) + &row("db2", minute, 900))
+        .collect();
+    let sadf = format!(
+        "# hostname;interval;timestamp;DEV;tps;rkB/s;wkB/s;areq-sz;aqu-sz;await;%util\n{sadf}"
+    );
+    for (text, field, rates, intervals) in [
+        (first.clone() + &second, "reads_per_s", [10.0, 900.0], 3),
+        (interleaved, "reads_per_s", [10.0, 900.0], 3),
+        (sadf, "iops", [10.0, 900.0], 4),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        std::fs::write(&path, &text).unwrap();
+        let (out, err, code) = output(&format!("--json {}", path.display()), "");
+        assert_eq!((out.as_str(), code), ("", 2), "{err}");
+        assert!(
+            err.ends_with("several hosts: db1, db2; choose one: --host NAME\n"),
+            "{err}"
+        );
+        for (host, rate) in [("db1", rates[0]), ("db2", rates[1])] {
+            let (lines, err) = read(&format!("--host {host}"), &text);
+            assert_eq!(
+                numbers(&lines, "sda", field),
+                vec![rate; intervals],
+                "{host} {err}"
+            );
+        }
+    }
+}
