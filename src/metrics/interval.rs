@@ -93,12 +93,15 @@ impl Interval {
         }
     }
 
-    /// Computes what happened between two readings; `None` after a reset: a count or a sector column went down in a way
-    /// that 32-bit wraparound does not explain, because the device was replugged.
+    /// Computes what happened between two readings; `None` after a reset: a count, a sector column or several times went
+    /// down in a way that 32-bit wraparound does not explain, because the device was replugged or made anew.
     pub fn between(older: &Counters, newer: &Counters, span: Span) -> Option<Self> {
         let (ns, seconds) = (span.nanos(), span.seconds());
         let columns = older.columns.min(newer.columns);
         let has_times = columns > Columns::Partition;
+        if has_times && has_other_times(older, newer) {
+            return None;
+        }
         let possible = PossibleTime {
             seconds,
             waiting: in_flight(older).unwrap_or(0),
@@ -165,6 +168,12 @@ impl Interval {
             in_flight: Some(0),
             ..Self::default()
         }
+    }
+
+    /// Forgets the requests in flight, which the kernel has miscounted, and the times that follow from them.
+    pub fn forget_in_flight(&mut self) {
+        (self.in_flight_before, self.in_flight) = (None, None);
+        (self.busy, self.weighted) = (Amount::default(), Amount::default());
     }
 
     /// Adds an interval of the same device right after this one. What was counted in only one of them is known for the
@@ -275,6 +284,22 @@ impl Interval {
         };
         self.completed() == 0.0 && is_waiting
     }
+}
+
+/// Returns whether several times fell, which no wraparound explains. One alone may be a wrong value.
+fn has_other_times(older: &Counters, newer: &Counters) -> bool {
+    // No time grows by 25 days in an interval.
+    let has_fallen = |of: fn(&Counters) -> u64| {
+        let (before, after) = (of(older), of(newer));
+        after < before && wrapping_sub_u32(before, after) > u64::from(u32::MAX / 2)
+    };
+    let times: [fn(&Counters) -> u64; 4] = [
+        |counters| counters.reads.ms,
+        |counters| counters.writes.ms,
+        |counters| counters.busy_ms,
+        |counters| counters.weighted_ms,
+    ];
+    times.into_iter().filter(|time| has_fallen(*time)).count() > 1
 }
 
 fn add(a: Option<u64>, b: Option<u64>) -> Option<u64> {

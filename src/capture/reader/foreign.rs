@@ -319,6 +319,8 @@ pub(super) enum Known {
     Enough,
 }
 
+/// So many copies may be of the same second.
+const MAX_ALIKE_COPIES: usize = 3;
 /// The copies that are compared where they do not have to be waited for.
 const ENOUGH_COPIES: usize = 8;
 
@@ -564,7 +566,10 @@ impl FirstCopies {
         if let Some(clock) = self.clocks().first() {
             return Some(clock.slot);
         }
-        // Nothing goes on: a single copy, or a clock that stands still.
+        // Nothing goes on. What is the same in all of many copies is no time, such as that of the boot.
+        if self.copies.len() > MAX_ALIKE_COPIES {
+            return None;
+        }
         let all = self
             .copies
             .iter()
