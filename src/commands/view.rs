@@ -1,7 +1,7 @@
 //! The incident view, which `blkstat` without a command shows: the devices of each interval as a table, JSON or CSV.
 
 use anyhow::Result;
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::follow::{Observer, Run, follow};
 use super::help::similar_command;
@@ -11,7 +11,8 @@ use super::options::{
 };
 use crate::console::RunContext;
 use crate::exit::Exit;
-use crate::intervals::{DeviceSelection, IntervalRows, NotFound};
+use crate::intervals::{DeviceInterval, DeviceSelection, IntervalRows, NotFound};
+use crate::judge::Verdict;
 use crate::report::json_csv::Lines;
 use crate::report::native::{TableOptions, TableWriter, sort_value};
 use crate::sanitize::sanitize;
@@ -50,6 +51,20 @@ pub struct View {
     all_columns: bool,
     #[command(flatten)]
     width: WidthOption,
+    /// Begin the line of each device with the time
+    #[arg(short = 't', long)]
+    times: bool,
+    /// Hide devices that were busy for less than PERCENT of the time, unless they are in trouble
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    min_util: Option<f64>,
+    /// Use colors: on a terminal that has them, always, or never
+    #[arg(
+        long,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_default_value = true
+    )]
+    color: ColorChoice,
     /// Always print a summary (default: only after Ctrl-C)
     #[arg(long, overrides_with = "no_summary")]
     summary: bool,
@@ -79,8 +94,9 @@ impl View {
             mounts: self.mounts,
             explain: self.explain,
             who: self.who,
-            colors: permits_colors(context),
+            colors: self.has_colors(context),
             saturation_threshold: self.verdicts.saturation_threshold,
+            has_times: self.times,
         };
         let input = Input {
             scans_io: input.scans_io && !self.no_who,
@@ -116,10 +132,50 @@ impl View {
     }
 }
 
-/// Returns whether the environment permits colors on a terminal (no-color.org).
-fn permits_colors(context: &RunContext<'_>) -> bool {
-    (context.environment)("NO_COLOR").is_none_or(|value| value.is_empty())
-        && (context.environment)("TERM").is_some_and(|term| !term.is_empty() && term != "dumb")
+/// When to use colors.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ColorChoice {
+    Auto,
+    Always,
+    Never,
+}
+
+impl View {
+    /// Returns whether to use colors. The environment decides where the option does not: no-color.org, bixense.com/clicolors.
+    fn has_colors(&self, context: &RunContext<'_>) -> bool {
+        let is_set = |name| {
+            let value = (context.environment)(name);
+            value.is_some_and(|value| !value.is_empty() && value != "0")
+        };
+        match self.color {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto if is_set("NO_COLOR") => false,
+            ColorChoice::Auto if is_set("CLICOLOR_FORCE") => true,
+            ColorChoice::Auto => {
+                let terminal = (context.environment)("TERM");
+                context.is_terminal
+                    && terminal.is_some_and(|name| !name.is_empty() && name != "dumb")
+            }
+        }
+    }
+}
+
+/// Returns whether a device was busy for this percentage of the time, is in trouble or has news.
+fn is_busy(device: &DeviceInterval, min_util_pct: f64) -> bool {
+    let Some(activity) = device.activity() else {
+        return true;
+    };
+    let util_pct = activity.judged.interval.util_pct();
+    util_pct >= Some(min_util_pct) || device.verdict().is_some_and(Verdict::is_trouble)
+}
+
+/// Parses a percentage.
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.trim_end_matches('%').parse().ok();
+    number
+        .filter(|percent| (0.0..=100.0).contains(percent))
+        .ok_or_else(|| "a number from 0 to 100 is needed, such as 5".to_owned())
 }
 
 /// Writes the intervals of a run.
@@ -137,8 +193,11 @@ impl Output<'_> {
     /// Adds an interval with the devices that are requested, in the order that is requested.
     fn push(&mut self, mut rows: IntervalRows, context: &RunContext<'_>) {
         let top = self.view.top.map(|top| top as usize);
+        if let Some(min_util) = self.view.min_util {
+            rows.devices.retain(|device| is_busy(device, min_util));
+        }
         if self.table.is_some() {
-            rows.sort_by_incident();
+            rows.sort_remarkable_first();
         }
         if let Some(key) = self.view.sort.or_else(|| top.map(|_| "queue")) {
             rows.devices

@@ -20,7 +20,7 @@ use crate::capture::RecordingHeader;
 use crate::clock::Clock;
 use crate::counters::{BlockedTask, Counters, CpuTimes, Device, DeviceNumber, Sample};
 use crate::judge::{
-    HostJudge, Knowledge, KnownDevice, MIN_UTIL_INTERVAL_S, StatedCap, hidden_io_wait_pct,
+    HostJudge, Knowledge, KnownDevice, MIN_UTIL_INTERVAL_S, StatedCap, Verdict, hidden_io_wait_pct,
 };
 use crate::known_baselines::{BaselineStore, SavedBaselines};
 use crate::metrics::{DeviceMatch, HostStats};
@@ -264,6 +264,9 @@ impl<'a> Intervals<'a> {
             return;
         }
         self.attribution = self.attributor.finish_step();
+        if let Some(attribution) = &mut self.attribution {
+            attribution.find_programs(&self.topology);
+        }
         let attribution = self.attribution.as_ref();
         self.tracker.judge(&step, &self.topology, attribution);
         if !self.is_told() {
@@ -308,7 +311,10 @@ impl<'a> Intervals<'a> {
         if self.is_topology_stale() {
             self.learn_topology();
         }
-        let attribution = self.attributor.finish_interval();
+        let mut attribution = self.attributor.finish_interval();
+        if let Some(attribution) = &mut attribution {
+            attribution.find_programs(&self.topology);
+        }
         let (first, last, span) = (self.source.first(), &self.source.newest, self.source.span());
         let mut header = header(first, last, span, self.has_all_requests);
         header.missed_samples = self.source.missed_samples;
@@ -397,7 +403,7 @@ fn may_be_in_trouble(device: &DeviceInterval) -> bool {
     device.activity().is_some_and(|activity| {
         activity.incident.is_some()
             || activity.stalled_s > 0.0
-            || activity.judged.assessment().is_trouble()
+            || activity.judged.verdict() > Some(Verdict::Ok)
     })
 }
 

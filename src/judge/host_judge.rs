@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::device::{DeviceJudge, DeviceKnowledge};
 use super::health_watch::HealthWatch;
-use super::host_report::NfsWait;
+use super::host_report::{NfsWait, hidden_io_wait_pct};
 use super::layers::{held_between, is_idle_below};
 use super::load::Load;
 use super::peers::{PeerHistory, PeerLoad, peer_groups};
@@ -14,7 +14,7 @@ use super::shared_limit::{SharedLimit, SharedLimits};
 use super::step::{DeviceStep, Step};
 use super::thresholds::RANK;
 use super::verdict::{Assessment, Evidence, Verdict};
-use crate::attribution::{IoDirection, Limit, ReachedLimit};
+use crate::attribution::{IoDirection, Limit, ReachedLimit, Waits};
 use crate::baselines::DeviceBaseline;
 use crate::metrics::{HostStats, Interval};
 use crate::topology::{Kind, Node, Topology};
@@ -24,6 +24,9 @@ const MAX_REMEMBERED: usize = 1000;
 /// The most seconds for which a device may hold requests before that is seen: facts are read every 10 s where all is well,
 /// and a step passes until they are used.
 const MAX_UNSEEN_S: f64 = 11.0;
+/// Seconds for which a task waits for a device with nothing in flight before the device is stalled: waits for locks of a file
+/// system are shorter.
+const MIN_TASK_WAIT_S: f64 = 1.0;
 
 /// What was learned of devices, by their identity or, without one, by their name and how often another device took it.
 #[derive(Clone, Debug, Default)]
@@ -460,29 +463,39 @@ impl HostJudge {
                 limit,
                 share_pct: None,
                 holds_device: true,
+                others_wait: false,
             };
-            let reached = before.map(held).or_else(|| {
+            let below = step.topology.devices_below(device.name);
+            let is_held = assessment
+                .evidence
+                .iter()
+                .any(|one| matches!(one, Evidence::HeldBetween { .. }));
+            let waits = Waits {
+                is_idle: interval.is_idle(),
+                is_held,
+                are_hidden: hidden_io_wait_pct(step.host) > Some(0.0),
+            };
+            let now = step
+                .attribution
+                .and_then(|attribution| attribution.reached_limit(device.name, &below, waits));
+            // Others that use the device and do not wait show that the limit does not hold it back any more.
+            let before = match &now {
+                Some(now) if !now.holds_device => None,
+                _ => before,
+            };
+            let reached = before.map(held).or(now).or_else(|| {
                 let attribution = step.attribution?;
-                let below = step.topology.devices_below(device.name);
-                let is_held = assessment
-                    .evidence
-                    .iter()
-                    .any(|one| matches!(one, Evidence::HeldBetween { .. }));
-                attribution
-                    .reached_limit(device.name, &below, interval.is_idle(), is_held)
-                    .or_else(|| {
-                        let idle_below = below.iter().filter(|name| {
-                            has_stalled
-                                && interval.is_stalled()
-                                && self.index_of.get(*name).is_none_or(|index| {
-                                    let lower = &step.devices[*index].interval;
-                                    lower
-                                        .as_ref()
-                                        .is_some_and(|lower| lower.in_flight == Some(0))
-                                })
-                        });
-                        attribution.blocking_limit(idle_below).cloned().map(held)
-                    })
+                let idle_below = below.iter().filter(|name| {
+                    has_stalled
+                        && interval.is_stalled()
+                        && self.index_of.get(*name).is_none_or(|index| {
+                            let lower = &step.devices[*index].interval;
+                            lower
+                                .as_ref()
+                                .is_some_and(|lower| lower.in_flight == Some(0))
+                        })
+                });
+                attribution.blocking_limit(idle_below).cloned().map(held)
             });
             let was_at_limit = std::mem::replace(&mut followed.was_at_limit, reached.is_some());
             let Some(reached) = reached else {
@@ -513,6 +526,7 @@ impl HostJudge {
                 continue;
             }
             let Some(held) = self.health.held(device.name, step) else {
+                note_waiting_task(device.name, interval, step, assessment);
                 continue;
             };
             let idle_s = self.idle_s(device.name);
@@ -611,6 +625,34 @@ fn is_whole_disk(node: &Node, topology: &Topology) -> bool {
         && !topology
             .holders(&node.name)
             .any(|holder| holder.kind == Kind::Multipath)
+}
+
+/// Judges a device stalled that a task has waited for longer than a step although nothing is in flight there.
+fn note_waiting_task(
+    device: &str,
+    interval: &Interval,
+    step: &Step<'_>,
+    assessment: &mut Assessment,
+) {
+    let Some(attribution) = step.attribution else {
+        return;
+    };
+    if interval.in_flight != Some(0) || assessment.is_trouble() {
+        return;
+    }
+    let mut longest_ms = 0;
+    for task in &attribution.blocked {
+        if !task.is_kernel && task.device.as_deref() == Some(device) {
+            longest_ms = longest_ms.max(task.waited_ms);
+        }
+    }
+    let for_s = longest_ms as f64 / 1000.0;
+    if for_s < MIN_TASK_WAIT_S {
+        return;
+    }
+    assessment.verdict = Some(Verdict::Stalled);
+    assessment.evidence = vec![Evidence::TaskWaits { for_s }];
+    assessment.late_s = (for_s - interval.seconds()).max(0.0);
 }
 
 #[cfg(test)]

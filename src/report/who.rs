@@ -15,7 +15,7 @@ use crate::report::json_csv::value::{Field, push_line};
 use crate::report::latency::push_note;
 use crate::report::layout::number_format::{number, percent};
 use crate::report::layout::sentence_numbers::counted;
-use crate::report::layout::{TextTable, time_of_day};
+use crate::report::layout::{TextTable, mean_of_s, time_of_day};
 use crate::sanitize::sanitize;
 use crate::topology::possible_disks;
 
@@ -387,13 +387,12 @@ fn processes<'a>(interval: &'a WhoInterval<'_>) -> Vec<Row<'a>> {
         return Vec::new();
     };
     let elapsed_s = attribution
-        .processes
-        .as_ref()
+        .processes()
         .map(|processes| processes.elapsed.as_secs_f64());
     let busy = attribution
-        .processes
+        .processes()
+        .map_or(&[][..], |processes| &processes.busiest)
         .iter()
-        .flat_map(|processes| &processes.busiest)
         .map(|process| {
             let task = attribution
                 .blocked
@@ -520,26 +519,26 @@ pub(crate) fn push_tables(interval: &WhoInterval<'_>, width: usize, out: &mut Ve
     let processes = processes(interval).iter().map(process_cells).collect();
     let attribution = interval.attribution;
     let of_cgroups_s = attribution.map_or(0.0, |found| found.elapsed_s);
-    let of_processes = attribution.and_then(|found| found.processes.as_ref());
+    let of_processes = attribution.and_then(Attribution::processes);
     let of_processes_s = of_processes.map_or(0.0, |found| found.elapsed.as_secs_f64());
     let interval_s = interval.header.elapsed_s;
     let first = mean_title(CGROUP_COLUMNS[0], of_cgroups_s, interval_s);
     let titles = with_first(&first, CGROUP_COLUMNS);
     push_table(&titles, "lrrrrrl", cgroups, width, out);
-    let first = mean_title(PROCESS_COLUMNS[0], of_processes_s, interval_s);
+    let age_s = attribution.map_or(0.0, |found| found.reading_age_s);
+    let mut first = mean_title(PROCESS_COLUMNS[0], of_processes_s, interval_s);
+    if age_s > interval_s / 2.0 {
+        first += &format!(", {age_s:.0} s ago");
+    }
     let titles = with_first(&first, PROCESS_COLUMNS);
     push_table(&titles, "lrlrrrl", processes, width, out);
 }
 
-/// The multiple of an interval from which its numbers are said to be means over a longer time.
-const MIN_MEAN_RATIO: f64 = 1.5;
-
 /// Returns the title of a table, which says so if its numbers are means over more than the interval.
 fn mean_title(title: &str, elapsed_s: f64, interval_s: f64) -> String {
-    if elapsed_s > MIN_MEAN_RATIO * interval_s {
-        format!("{title}, mean of {elapsed_s:.0} s")
-    } else {
-        title.to_owned()
+    match mean_of_s(elapsed_s, interval_s) {
+        Some(seconds) => format!("{title}, mean of {seconds:.0} s"),
+        None => title.to_owned(),
     }
 }
 
@@ -678,6 +677,9 @@ pub fn problem_text(problem: ScanProblem) -> &'static str {
     }
 }
 
+/// The number of processes that root may not read from which that is said.
+const MIN_DENIED: u64 = 10;
+
 /// Returns the sentence about processes whose I/O is hidden from this user, or was from the one who made the recording;
 /// `None` if there are none.
 pub fn hidden_processes_text(
@@ -685,12 +687,14 @@ pub fn hidden_processes_text(
     is_live: bool,
     may_read_all: bool,
 ) -> Option<String> {
-    let hidden = attribution.processes.as_ref()?.hidden;
+    let hidden = attribution.processes()?.hidden;
     let processes = counted(hidden, "process");
     let reason = match (is_live, may_read_all) {
         (true, false) => {
             "cannot be read: permission denied (needs root, or CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE)"
         }
+        // One or two protected services are no news.
+        (true, true) if hidden < MIN_DENIED => return None,
         (true, true) => "cannot be read even by root: a security policy denies it",
         (false, _) => "is not in this recording: permission was denied",
     };
@@ -731,7 +735,7 @@ fn interval_notes(interval: &WhoInterval<'_>) -> Vec<String> {
         ));
     }
     notes.extend(hung_read_text(attribution));
-    match &attribution.processes {
+    match attribution.processes() {
         None if attribution.hung_read.is_some() => {}
         None => notes.push("processes are known from the next interval on".to_owned()),
         Some(processes) if processes.is_partial => {

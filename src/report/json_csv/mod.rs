@@ -5,7 +5,7 @@ pub(super) mod value;
 
 pub(super) use self::value::time_text;
 use self::value::{Field, push_line};
-use crate::attribution::Limit;
+use crate::attribution::{Limit, Program};
 use crate::intervals::{
     Cause, DeviceActivity, DeviceInterval, DeviceState, Incident, IntervalHeader, IntervalRows,
 };
@@ -241,6 +241,16 @@ const COLUMNS: &[Column] = &[
         "incident_owner",
         "path of the cgroup at its limit or, without one, with most of the bytes",
         OfIncident(|of| Text(of.owner.as_deref())),
+    ),
+    field(
+        "incident_program_pid",
+        "the process with the most bytes on the devices, of the program that has most of them",
+        OfIncident(|of| Whole(of.program.as_ref().map(|program| program.pid.into()))),
+    ),
+    field(
+        "incident_program",
+        "the beginning of its command line, or its name",
+        OfIncident(|of| Text(of.program.as_ref().map(Program::name))),
     ),
     field(
         "health",

@@ -103,14 +103,10 @@ pub(super) static COLUMNS: &[Column] = &[
     column(&READ_MERGE_PCT, 5, 40, Number),
     column(&WRITE_MERGE_PCT, 5, 40, Number),
     column(&DISCARD_MERGE_PCT, 5, 5, Number),
-    column(&READ_QUEUE, 5, 90, Number),
-    column(&WRITE_QUEUE, 5, 90, Number),
+    column(&READ_QUEUE, 5, 65, Number),
+    column(&WRITE_QUEUE, 5, 65, Number),
     column(&DISCARD_QUEUE, 5, 5, Number),
-    // Shown only if the columns above do not fit; a sort key for users of iostat's aqu-sz.
-    Column {
-        note: "; shown where r_qu and w_qu do not fit",
-        ..column(&QUEUE, 6, 98, Number)
-    },
+    column(&QUEUE, 6, 98, Number),
     column(&IN_FLIGHT, 6, 82, Number),
     column(&UTIL_PCT, 6, 97, Util),
     Column {
@@ -188,8 +184,9 @@ impl Column {
         if matches!(text, b"-" | b"0" | b"0%") {
             return Emphasis::Dim;
         }
+        let is_trouble = activity.shown_verdict.is_some_and(Verdict::is_trouble);
         match self.text {
-            Latency | Saturation => {
+            Latency | Saturation if is_trouble => {
                 let saturation = self.quantity.requests.saturation(&activity.judged);
                 Emphasis::of_saturation(saturation, threshold)
             }
@@ -199,7 +196,7 @@ impl Column {
                 Some(verdict) if verdict.is_trouble() => Emphasis::Alert,
                 _ => Emphasis::Plain,
             },
-            CellText::Verdict | Number | Util => Emphasis::Plain,
+            _ => Emphasis::Plain,
         }
     }
 
@@ -231,11 +228,15 @@ pub(super) fn latency_figure(await_ms: f64, of: &Completed) -> Figure {
 fn verdict_cell(activity: &DeviceActivity, max_width: usize) -> Option<Cow<'static, str>> {
     let name = activity.shown_verdict.map(Verdict::name);
     let is_trouble = activity.shown_verdict.is_some_and(Verdict::is_trouble);
-    let ongoing = activity.incident.as_ref().filter(|_| is_trouble);
-    let text = match ongoing {
-        Some(ongoing) if ongoing.is_victim => format!("{} {}", name?, incident_time(ongoing)),
-        Some(ongoing) => format!("see {}", sanitize(&ongoing.incident.victim.label)),
-        None => return name.map(Cow::from),
+    let has_work = activity.shown_verdict > Some(Verdict::Idle);
+    let text = match &activity.incident {
+        Some(ongoing) if ongoing.is_victim && is_trouble => {
+            format!("{} {}", name?, incident_time(ongoing))
+        }
+        Some(ongoing) if !ongoing.is_victim && has_work => {
+            format!("see {}", sanitize(&ongoing.incident.victim.label))
+        }
+        _ => return name.map(Cow::from),
     };
     Some(match text.chars().count() <= max_width {
         true => text.into(),

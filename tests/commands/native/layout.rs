@@ -84,7 +84,7 @@ fn without_a_terminal_nothing_is_cut_and_no_note_names_hidden_columns() {
     assert!(
         output("--from - --width 40", &text)
             .0
-            .contains("\nhidden at width 40: ")
+            .contains("\n└ hidden at width 40: ")
     );
 }
 
@@ -102,7 +102,6 @@ fn latency_pressure_and_verdicts_have_colors_and_util_has_none() {
     };
     let text = screen("8");
     for colored in [
-        "\u{1b}[33m646µs\u{1b}[0m",
         "\u{1b}[1;31m18.2ms\u{1b}[0m",
         "\u{1b}[1;31m56.4x\u{1b}[0m",
         "\u{1b}[1;31mcapped 41s\u{1b}[0m",

@@ -127,7 +127,6 @@ fn options_of_other_tools_for_interval_and_count_are_named_as_operands() {
         "--count=5",
         "--interval 1",
         "-i 1",
-        "-t 1",
         "-i 100ms",
     ] {
         for (command, example) in [
@@ -230,7 +229,10 @@ fn short_options_are_the_long_ones_in_every_command() {
         .filter(|letter| !letter.is_empty())
         .collect();
     used.sort();
-    assert_eq!(used, ["-V", "-a", "-f", "-h", "-j", "-o", "-p", "-s", "-w"]);
+    assert_eq!(
+        used,
+        ["-V", "-a", "-f", "-h", "-j", "-o", "-p", "-s", "-t", "-w"]
+    );
 }
 
 #[test]
