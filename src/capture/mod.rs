@@ -5,6 +5,7 @@
 
 mod annotation;
 mod diskstats_line;
+mod hosts;
 mod line_kind;
 mod line_reader;
 mod logs;
@@ -23,8 +24,9 @@ use crate::counters::{Device, Sample};
 pub use self::annotation::{ClockChange, DroppedSamples, RecordFilter, WriteStall};
 pub use self::annotation::{RecordingHeader, write_annotation, write_header, write_health};
 pub use self::diskstats_line::{LineError, parse_line, write_line};
+pub use self::logs::LogFacts;
 pub use self::range_copy::{copy_range, scan_times};
-pub use self::reader::{CaptureState, Reader};
+pub use self::reader::{CaptureState, Reader, Stated};
 pub use self::recorded_scan::ScanWriter;
 pub use self::time_form::LocalTimes;
 

@@ -24,10 +24,10 @@ use crate::topology::Topology;
 #[derive(Args, Clone, Debug)]
 #[command(override_usage = "blkstat devices [OPTIONS] [FILE...]")]
 pub struct Devices {
-    /// Recording whose host is shown (default: the running system), in one or several files
+    /// Recording of the host to show, or several (default: this host)
     #[arg(value_name = "FILE")]
     operands: Vec<String>,
-    /// Show the devices of the host that FILE was recorded on
+    /// Show the devices of the host on which FILE was recorded
     #[arg(short, long, value_name = "FILE")]
     from: Option<PathBuf>,
     #[command(flatten)]
@@ -126,7 +126,7 @@ fn live_topology(root: &Path, context: &RunContext<'_>) -> Result<Described> {
 /// # Errors
 /// If the file cannot be read or is not a text file.
 fn recorded_topology(first: &Path, input: &Input, context: &RunContext<'_>) -> Result<Described> {
-    let mut replay = Replay::open_all(first, &input.more, input.every, context.clock)?;
+    let mut replay = Replay::open_all(first, &input.more, &input.stated, context.clock)?;
     let mut sample = Sample::default();
     let place = sanitize(replay.name()).into_owned();
     if !replay.next(&Sample::default(), &mut sample)? {

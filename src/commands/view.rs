@@ -1,7 +1,7 @@
 //! The incident view, which `blkstat` without a command shows: the devices of each interval as a table, JSON or CSV.
 
 use anyhow::Result;
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::follow::{Observer, Run, follow};
 use super::help::similar_command;
@@ -12,9 +12,10 @@ use super::options::{
 };
 use crate::console::RunContext;
 use crate::exit::Exit;
-use crate::intervals::{DeviceSelection, IntervalRows, NotFound};
-use crate::report::json_csv::Lines;
-use crate::report::native::{TableOptions, TableWriter, sort_value};
+use crate::intervals::{DeviceInterval, DeviceSelection, IntervalRows, NotFound};
+use crate::judge::Verdict;
+use crate::report::json_csv::{FieldList, LineFormat, Lines};
+use crate::report::native::{ColumnList, TableOptions, TableWriter, sort_value};
 use crate::sanitize::sanitize;
 use crate::source::{Input, ScanScope};
 
@@ -26,31 +27,54 @@ pub struct View {
     #[command(flatten)]
     selection: SelectionOptions,
     /// Print a JSON object per device and interval
-    #[arg(short, long, conflicts_with = "csv")]
+    #[arg(short, long, group = "lines")]
     json: bool,
     /// Print a line of CSV per device and interval
-    #[arg(long, value_name = "KIND", num_args = 0..=1, require_equals = true, default_missing_value = "plain")]
+    #[arg(long, group = "lines", value_name = "KIND", num_args = 0..=1, require_equals = true, default_missing_value = "plain")]
     csv: Option<CsvKind>,
+    /// Print a line of the InfluxDB protocol per device and interval
+    #[arg(long, group = "lines")]
+    influx: bool,
+    /// Print only these fields, in this order: names of JSON, column titles, or iostat's names
+    #[arg(long, value_name = "NAME,...", requires = "lines")]
+    fields: Option<FieldList>,
     /// Start with averages since boot
     #[arg(long, conflicts_with = "begin")]
     since_boot: bool,
-    /// Sort by KEY, descending: a column title, or iops, await, MB/s
+    /// Sort by a column, by its title or name, highest first
     #[arg(short, long, value_name = "KEY", value_parser = sort_key)]
     sort: Option<&'static str>,
-    /// Show at most N devices (busiest first by default)
+    /// Show at most N devices, the busiest first
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     top: Option<u32>,
-    /// Add a total over physical disks, or the selected devices, without double counting
+    /// Add a total without double counting: over physical disks, or the devices selected
     #[arg(long)]
     total: bool,
     /// Show mount points, and the files behind loop devices
     #[arg(long)]
     mounts: bool,
-    /// Show all columns, including discards and flushes, regardless of the width
+    /// Show every column, whatever the width
     #[arg(long)]
     all_columns: bool,
     #[command(flatten)]
     width: WidthOption,
+    /// Show only these columns of the table, in this order: titles, names of JSON, or iostat's names
+    #[arg(short = 'o', long = "show", value_name = "COLUMN,...", conflicts_with_all = ["lines", "all_columns"])]
+    columns: Option<ColumnList>,
+    /// Begin the line of each device with the time
+    #[arg(short = 't', long)]
+    times: bool,
+    /// Hide devices that were busy for less than PERCENT of the time, unless they are in trouble
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    min_util: Option<f64>,
+    /// Use colors: on a terminal that has them, always, or never
+    #[arg(
+        long,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_default_value = true
+    )]
+    color: ColorChoice,
     /// Always print a summary (default: only after Ctrl-C)
     #[arg(long, overrides_with = "no_summary")]
     summary: bool,
@@ -60,10 +84,10 @@ pub struct View {
     /// Show the evidence for each verdict
     #[arg(long)]
     explain: bool,
-    /// Show the cgroups and processes behind the load of every device, not only of those in trouble
+    /// Show the cgroups and processes on every device, not only on those in trouble
     #[arg(long)]
     who: bool,
-    /// Do not look for limits of cgroups and for blocked tasks
+    /// Do not look for cgroup limits and blocked tasks
     #[arg(long, conflicts_with = "who")]
     no_who: bool,
     #[command(flatten)]
@@ -80,8 +104,10 @@ impl View {
             mounts: self.mounts,
             explain: self.explain,
             who: self.who,
-            colors: permits_colors(context),
+            colors: self.has_colors(context),
             saturation_threshold: self.verdicts.saturation_threshold,
+            has_times: self.times,
+            columns: self.columns.clone(),
         };
         let input = Input {
             scans_io: input.scans_io && !self.no_who,
@@ -101,26 +127,77 @@ impl View {
             .verdicts
             .load_baselines(host.baselines_for(&input), context)?;
         let intervals = open_view(&input, &selection, &baselines, context)?;
-        let is_table = !self.json && self.csv.is_none();
-        let table =
-            is_table.then(|| TableWriter::new(&options, context.is_terminal, context.time_zone()));
+        let format = match (self.json, self.csv, self.influx) {
+            (true, ..) => Some(LineFormat::Json),
+            (_, Some(_), _) => Some(line_format(self.csv)),
+            (.., true) => Some(LineFormat::Influx),
+            _ => None,
+        };
+        let lines = format.map(|format| Lines {
+            format,
+            fields: self.fields.clone().unwrap_or_default(),
+        });
+        let table = lines
+            .is_none()
+            .then(|| TableWriter::new(&options, context.is_terminal, context.time_zone()));
         let mut output = Output {
             view: self,
             first_device,
             table,
+            lines,
             text: Vec::new(),
         };
-        if !is_table {
-            output.lines().begin(&mut output.text);
+        if let Some(lines) = &output.lines {
+            lines.begin(&mut output.text);
         }
         follow(intervals, &mut output, context)
     }
 }
 
-/// Returns whether the environment permits colors on a terminal (no-color.org).
-fn permits_colors(context: &RunContext<'_>) -> bool {
-    (context.environment)("NO_COLOR").is_none_or(|value| value.is_empty())
-        && (context.environment)("TERM").is_some_and(|term| !term.is_empty() && term != "dumb")
+/// When to use colors.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ColorChoice {
+    Auto,
+    Always,
+    Never,
+}
+
+impl View {
+    /// Returns whether to use colors. The environment decides where the option does not: no-color.org, bixense.com/clicolors.
+    fn has_colors(&self, context: &RunContext<'_>) -> bool {
+        let is_set = |name| {
+            let value = (context.environment)(name);
+            value.is_some_and(|value| !value.is_empty() && value != "0")
+        };
+        match self.color {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto if is_set("NO_COLOR") => false,
+            ColorChoice::Auto if is_set("CLICOLOR_FORCE") => true,
+            ColorChoice::Auto => {
+                let terminal = (context.environment)("TERM");
+                context.is_terminal
+                    && terminal.is_some_and(|name| !name.is_empty() && name != "dumb")
+            }
+        }
+    }
+}
+
+/// Returns whether a device was busy for this percentage of the time, is in trouble or has news.
+fn is_busy(device: &DeviceInterval, min_util_pct: f64) -> bool {
+    let Some(activity) = device.activity() else {
+        return true;
+    };
+    let util_pct = activity.judged.interval.util_pct();
+    util_pct >= Some(min_util_pct) || device.verdict().is_some_and(Verdict::is_trouble)
+}
+
+/// Parses a percentage.
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.trim_end_matches('%').parse().ok();
+    number
+        .filter(|percent| (0.0..=100.0).contains(percent))
+        .ok_or_else(|| "a number from 0 to 100 is needed, such as 5".to_owned())
 }
 
 /// Writes the intervals of a run.
@@ -130,6 +207,8 @@ struct Output<'a> {
     first_device: Option<String>,
     /// The writer of the table; `None` for output for programs.
     table: Option<TableWriter>,
+    /// The writer of lines for programs; `None` for the table.
+    lines: Option<Lines>,
     /// Text that has not been written yet.
     text: Vec<u8>,
 }
@@ -138,8 +217,11 @@ impl Output<'_> {
     /// Adds an interval with the devices that are requested, in the order that is requested.
     fn push(&mut self, mut rows: IntervalRows, context: &RunContext<'_>) {
         let top = self.view.top.map(|top| top as usize);
+        if let Some(min_util) = self.view.min_util {
+            rows.devices.retain(|device| is_busy(device, min_util));
+        }
         if self.table.is_some() {
-            rows.sort_by_incident();
+            rows.sort_remarkable_first();
         }
         if let Some(key) = self.view.sort.or_else(|| top.map(|_| "queue")) {
             rows.devices
@@ -147,16 +229,11 @@ impl Output<'_> {
         }
         rows.devices.truncate(top.unwrap_or(usize::MAX));
         self.adapt_to_terminal(context);
-        match &mut self.table {
-            Some(table) => table.push_interval(&rows, &mut self.text),
-            None => self.lines().push_interval(&rows, &mut self.text),
+        if let Some(table) = &mut self.table {
+            table.push_interval(&rows, &mut self.text);
         }
-    }
-
-    /// The writer of lines for programs.
-    fn lines(&self) -> Lines {
-        Lines {
-            format: line_format(self.view.csv),
+        if let Some(lines) = &self.lines {
+            lines.push_interval(&rows, &mut self.text);
         }
     }
 

@@ -33,9 +33,10 @@ pub struct IntervalRows {
 }
 
 impl IntervalRows {
-    /// Moves the devices of incidents to the front: those of the most severe one first, in it the victim before those
-    /// below it.
-    pub fn sort_by_incident(&mut self) {
+    /// Moves the remarkable devices to the front: those of incidents, the most severe one first and in it the victim before
+    /// those below it, then by verdict. Among equals, one that is at least twice as busy as another comes first: the order
+    /// of others does not change from interval to interval.
+    pub fn sort_remarkable_first(&mut self) {
         let mut worst: HashMap<u64, Option<Verdict>> = HashMap::new();
         for device in &self.devices {
             if let Some(ongoing) = device.incident() {
@@ -43,23 +44,25 @@ impl IntervalRows {
                 *worst = device.verdict().max(*worst);
             }
         }
-        if worst.is_empty() {
-            return;
-        }
-        self.devices
-            .sort_by_cached_key(|device| match device.incident() {
-                Some(OngoingIncident {
-                    incident,
-                    is_victim,
-                    ..
-                }) => (
-                    Reverse(worst.get(&incident.id).copied()),
-                    incident.id,
-                    !is_victim,
-                ),
-                None => (Reverse(None), 0, true),
-            });
+        self.devices.sort_by_cached_key(|device| {
+            let ongoing = device.incident();
+            let id = ongoing.map(|ongoing| ongoing.incident.id);
+            let of_incident = (
+                Reverse(id.and_then(|id| worst.get(&id).copied())),
+                id,
+                ongoing.is_none_or(|ongoing| !ongoing.is_victim),
+            );
+            // A device that is not counted is no news.
+            let verdict = device.shown_verdict().max(Some(Verdict::AccountingOff));
+            (of_incident, Reverse(verdict), Reverse(busyness(device)))
+        });
     }
+}
+
+/// The powers of two by which a device's queue exceeds a hundredth of a request.
+fn busyness(device: &DeviceInterval) -> u32 {
+    let queue = device.stats().and_then(Interval::queue);
+    (queue.unwrap_or(0.0) * 100.0).max(1.0).log2() as u32
 }
 
 /// The values that all devices of an interval share.
@@ -75,6 +78,8 @@ pub struct IntervalHeader {
     pub is_since_boot: bool,
     /// Intervals that were skipped, and are part of this one, or samples that were skipped when a capture was recorded.
     pub missed_samples: u64,
+    /// The host that the samples are from; `None` for a capture that does not name it.
+    pub host_name: Option<Arc<str>>,
     pub host: HostStats,
     /// The NFS mounts that tasks may wait for; empty unless they wait for I/O that no device shows.
     pub nfs_waits: Vec<NfsWait>,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 
 use super::device_names::DeviceNames;
-use crate::attribution::Limit;
+use crate::attribution::{Limit, Program};
 use crate::judge::{Assessment, Evidence, HealthEvidence, IoDirection, Plateau, Verdict};
 
 /// A point in time.
@@ -52,6 +52,9 @@ pub struct Incident {
     pub cause: Option<Cause>,
     /// The cgroup with the limit or, without one, that with most of the victim's bytes; `None` if it is not known.
     pub owner: Option<Arc<str>>,
+    /// The program that makes most of the load on the devices, in the cgroup that owns it where one does; `None` if it is
+    /// not known.
+    pub program: Option<Program>,
     /// The tasks that wait for I/O in the cgroup with the limit or, as far as that is known, on its devices, in its latest
     /// interval with any; the longest wait first.
     pub waiting: Vec<WaitingTask>,
@@ -95,6 +98,7 @@ impl Incident {
             before_ms: None,
             cause: None,
             owner: None,
+            program: None,
             waiting: Vec::new(),
         }
     }
@@ -192,9 +196,9 @@ impl Cause {
     /// Returns whether two facts are the same, though a count may have grown or the value of a limit changed.
     pub(super) fn is_same_fact(&self, other: &Self) -> bool {
         match (self, other) {
+            // The members of an array have a limit each.
             (Self::CgroupLimit(one), Self::CgroupLimit(other)) => {
-                (&one.owner, &one.device, one.rate_name())
-                    == (&other.owner, &other.device, other.rate_name())
+                (&one.owner, one.rate_name()) == (&other.owner, other.rate_name())
             }
             (Self::Health(one), Self::Health(other)) => {
                 let facts = |health: &HealthEvidence| -> Vec<&'static str> {
@@ -223,6 +227,7 @@ impl Cause {
 fn evidence_name(evidence: &Evidence, verdict: Verdict) -> Option<&'static str> {
     match (evidence, verdict) {
         (Evidence::NothingCompleted { .. }, Verdict::Stalled) => Some("nothing_completed"),
+        (Evidence::TaskWaits { .. }, Verdict::Stalled) => Some("waiting_task"),
         (Evidence::Hung { .. }, Verdict::Stalled) => Some("hung_requests"),
         (_, Verdict::Stalled | Verdict::Throttled) => None,
         (Evidence::SharedLimit(_), Verdict::Capped) => Some("shared_limit"),

@@ -1,6 +1,7 @@
 //! The stream of intervals.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use crate::capture::RecordingHeader;
 use crate::clock::Clock;
 use crate::counters::{BlockedTask, Counters, CpuTimes, Device, DeviceNumber, Sample};
 use crate::judge::{
-    HostJudge, Knowledge, KnownDevice, MIN_UTIL_INTERVAL_S, StatedCap, hidden_io_wait_pct,
+    HostJudge, Knowledge, KnownDevice, MIN_UTIL_INTERVAL_S, StatedCap, Verdict, hidden_io_wait_pct,
 };
 use crate::known_baselines::{BaselineStore, SavedBaselines};
 use crate::metrics::{DeviceMatch, HostStats};
@@ -48,6 +49,7 @@ pub struct Intervals<'a> {
     attribution: Option<Attribution>,
     topology: Topology,
     machine: Machine,
+    host_name: Option<Arc<str>>,
     /// Seconds of all steps so far, without breaks.
     run_s: f64,
     /// The number of times that the topology was read, or found in a recording.
@@ -150,6 +152,7 @@ impl<'a> Intervals<'a> {
             attribution: None,
             topology: Topology::default(),
             machine: Machine::default(),
+            host_name: None,
             run_s: 0.0,
             topology_revision: 0,
             has_all_requests: false,
@@ -264,6 +267,9 @@ impl<'a> Intervals<'a> {
             return;
         }
         self.attribution = self.attributor.finish_step();
+        if let Some(attribution) = &mut self.attribution {
+            attribution.find_programs(&self.topology);
+        }
         let attribution = self.attribution.as_ref();
         self.tracker.judge(&step, &self.topology, attribution);
         if !self.is_told() {
@@ -308,10 +314,14 @@ impl<'a> Intervals<'a> {
         if self.is_topology_stale() {
             self.learn_topology();
         }
-        let attribution = self.attributor.finish_interval();
+        let mut attribution = self.attributor.finish_interval();
+        if let Some(attribution) = &mut attribution {
+            attribution.find_programs(&self.topology);
+        }
         let (first, last, span) = (self.source.first(), &self.source.newest, self.source.span());
         let mut header = header(first, last, span, self.has_all_requests);
         header.missed_samples = self.source.missed_samples;
+        header.host_name.clone_from(&self.host_name);
         if hidden_io_wait_pct(&header.host).is_some_and(|hidden| hidden > 0.0) {
             header.nfs_waits = self.tracker.judge.nfs_waits().to_vec();
         }
@@ -357,6 +367,7 @@ impl<'a> Intervals<'a> {
     fn learn_topology(&mut self) {
         self.topology = self.source.topology(&self.topology);
         self.machine = self.source.samples.machine();
+        self.host_name = self.source.samples.host_name().map(Arc::from);
         let resolver = self.source.samples.resolver();
         let devices = &self.source.newest.devices;
         self.has_all_requests = are_all_requests_counted(&self.topology, devices);
@@ -397,7 +408,7 @@ fn may_be_in_trouble(device: &DeviceInterval) -> bool {
     device.activity().is_some_and(|activity| {
         activity.incident.is_some()
             || activity.stalled_s > 0.0
-            || activity.judged.assessment().is_trouble()
+            || activity.judged.verdict() > Some(Verdict::Ok)
     })
 }
 
@@ -466,6 +477,7 @@ impl Intervals<'_> {
         }
         let mut header = header(&boot, newer, span, self.has_all_requests);
         header.is_since_boot = true;
+        header.host_name.clone_from(&self.host_name);
         let mut rows = IntervalRows {
             header,
             has_found_any: true,
@@ -495,9 +507,14 @@ fn sample_at_boot(sample: &Sample) -> Sample {
 }
 
 impl Intervals<'_> {
+    /// The capture that is replayed; `None` for the running system.
+    pub fn replay(&self) -> Option<&Replay<'_>> {
+        self.source.samples.replay()
+    }
+
     /// Returns the fraction of a capture that has been read, from 0 to 1; `None` if its size is not known.
     pub fn progress(&self) -> Option<f64> {
-        self.source.samples.replay()?.progress()
+        self.replay()?.progress()
     }
 
     /// Returns the requested time between reports; `None` for a capture that does not record it.
@@ -661,7 +678,7 @@ impl Intervals<'_> {
     /// # Errors
     /// When the capture is not a text file.
     pub fn no_data_reason(&self) -> Result<String> {
-        let capture = self.source.samples.replay().map(|replay| replay.state());
+        let capture = self.replay().map(|replay| replay.state());
         if capture.is_some_and(|capture| capture.is_not_text) {
             bail!(
                 "{} is not a text file; expected a diskstats capture",
@@ -674,12 +691,14 @@ impl Intervals<'_> {
             0 | 1 if self.input.range.end.is_some() => {
                 "fewer than two complete samples up to --end"
             }
-            0 | 1 if capture.is_some_and(|capture| capture.is_log) => {
+            1.. if capture.is_some_and(|capture| capture.is_log)
+                && self.input.range.is_everything() =>
+            {
                 "the log has no interval: its first report has averages since boot; of one of iostat -y, --every 10s \
                  states the length"
             }
             0 => {
-                let replay = self.source.samples.replay();
+                let replay = self.replay();
                 return Ok(
                     replay.map_or_else(|| "no samples found".to_owned(), Replay::no_samples_reason)
                 );
@@ -690,7 +709,9 @@ impl Intervals<'_> {
                 return Ok(format!("only one complete sample; {why}"));
             }
             _ if !self.input.range.is_everything() => "no interval lies between --begin and --end",
-            _ => "no two consecutive samples in order of time",
+            _ => {
+                "no two consecutive samples in order of time; a capture holds copies of /proc/diskstats, each with its time"
+            }
         };
         Ok(reason.to_owned())
     }

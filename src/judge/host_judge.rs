@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::device::{DeviceJudge, DeviceKnowledge};
 use super::health_watch::HealthWatch;
-use super::host_report::NfsWait;
+use super::host_report::{NfsWait, hidden_io_wait_pct};
 use super::layers::{held_between, is_idle_below};
 use super::load::Load;
 use super::peers::{PeerHistory, PeerLoad, peer_groups};
@@ -14,7 +14,7 @@ use super::shared_limit::{SharedLimit, SharedLimits};
 use super::step::{DeviceStep, Step};
 use super::thresholds::RANK;
 use super::verdict::{Assessment, Evidence, Verdict};
-use crate::attribution::{IoDirection, Limit, ReachedLimit};
+use crate::attribution::{IoDirection, Limit, ReachedLimit, Waits};
 use crate::baselines::DeviceBaseline;
 use crate::metrics::{HostStats, Interval};
 use crate::topology::{Kind, Node, Topology};
@@ -24,6 +24,9 @@ const MAX_REMEMBERED: usize = 1000;
 /// The most seconds for which a device may hold requests before that is seen: facts are read every 10 s where all is well,
 /// and a step passes until they are used.
 const MAX_UNSEEN_S: f64 = 11.0;
+/// Seconds for which a task waits for a device with nothing in flight before the device is stalled: waits for locks of a file
+/// system are shorter.
+const MIN_TASK_WAIT_S: f64 = 1.0;
 
 /// What was learned of devices, by their identity or, without one, by their name and how often another device took it.
 #[derive(Clone, Debug, Default)]
@@ -198,6 +201,7 @@ impl HostJudge {
         for (index, device) in step.devices.iter().enumerate() {
             said.push(self.judge_device(device, step.host, || settings(index)));
         }
+        self.judge_multipath_heads(step, &mut said);
         let loads = self.loads_of_disks(step);
         self.judge_beside_peers(step, &loads, &mut said);
         self.judge_shared_limits(step, &loads, &mut said);
@@ -206,6 +210,31 @@ impl HostJudge {
         self.judge_held(step, &mut said);
         self.add_health(step, &mut said);
         said
+    }
+
+    /// Before Linux 6.2, only the paths of an NVMe multipath disk count requests: the disk is not idle while they work.
+    fn judge_multipath_heads(&self, step: &Step<'_>, said: &mut [Option<Assessment>]) {
+        let works = |name: &str| {
+            let is_path = step
+                .topology
+                .node(name)
+                .is_some_and(|node| node.kind == Kind::NvmePath);
+            let path = self.index_of.get(name).filter(|_| is_path);
+            let path = path.and_then(|index| step.devices.get(*index)?.interval.as_ref());
+            path.is_some_and(|interval| interval.completed() > 0.0)
+        };
+        for (device, said) in step.devices.iter().zip(said) {
+            let below = step.topology.backing_devices(device.name);
+            if let Some(assessment) = said
+                && assessment.verdict == Some(Verdict::Idle)
+                && below.iter().any(|name| works(name))
+            {
+                *assessment = Assessment {
+                    verdict: Some(Verdict::AccountingOff),
+                    ..Assessment::default()
+                };
+            }
+        }
     }
 
     fn judge_device(
@@ -218,7 +247,7 @@ impl HostJudge {
             self.note_reset(device.name);
             return None;
         };
-        if device.is_accounting_off && interval.completed() == 0 {
+        if device.is_accounting_off && interval.completed() == 0.0 {
             return Some(Assessment {
                 verdict: Some(Verdict::AccountingOff),
                 ..Assessment::default()
@@ -229,7 +258,7 @@ impl HostJudge {
                 .insert(device.name.to_owned(), Followed::default());
         }
         let followed = self.devices.get_mut(device.name)?;
-        followed.idle_s = if interval.completed() > 0 {
+        followed.idle_s = if interval.completed() > 0.0 {
             Some(0.0)
         } else {
             followed.idle_s.map(|idle_s| idle_s + interval.seconds())
@@ -351,7 +380,7 @@ impl HostJudge {
             let Some(upper) = &step.devices[above].interval else {
                 continue;
             };
-            if upper.completed() == 0 {
+            if upper.completed() == 0.0 {
                 continue;
             }
             let interval_of = |name: &String| {
@@ -434,29 +463,39 @@ impl HostJudge {
                 limit,
                 share_pct: None,
                 holds_device: true,
+                others_wait: false,
             };
-            let reached = before.map(held).or_else(|| {
+            let below = step.topology.devices_below(device.name);
+            let is_held = assessment
+                .evidence
+                .iter()
+                .any(|one| matches!(one, Evidence::HeldBetween { .. }));
+            let waits = Waits {
+                is_idle: interval.is_idle(),
+                is_held,
+                are_hidden: hidden_io_wait_pct(step.host) > Some(0.0),
+            };
+            let now = step
+                .attribution
+                .and_then(|attribution| attribution.reached_limit(device.name, &below, waits));
+            // Others that use the device and do not wait show that the limit does not hold it back any more.
+            let before = match &now {
+                Some(now) if !now.holds_device => None,
+                _ => before,
+            };
+            let reached = before.map(held).or(now).or_else(|| {
                 let attribution = step.attribution?;
-                let below = step.topology.devices_below(device.name);
-                let is_held = assessment
-                    .evidence
-                    .iter()
-                    .any(|one| matches!(one, Evidence::HeldBetween { .. }));
-                attribution
-                    .reached_limit(device.name, &below, interval.is_idle(), is_held)
-                    .or_else(|| {
-                        let idle_below = below.iter().filter(|name| {
-                            has_stalled
-                                && interval.is_stalled()
-                                && self.index_of.get(*name).is_none_or(|index| {
-                                    let lower = &step.devices[*index].interval;
-                                    lower
-                                        .as_ref()
-                                        .is_some_and(|lower| lower.in_flight == Some(0))
-                                })
-                        });
-                        attribution.blocking_limit(idle_below).cloned().map(held)
-                    })
+                let idle_below = below.iter().filter(|name| {
+                    has_stalled
+                        && interval.is_stalled()
+                        && self.index_of.get(*name).is_none_or(|index| {
+                            let lower = &step.devices[*index].interval;
+                            lower
+                                .as_ref()
+                                .is_some_and(|lower| lower.in_flight == Some(0))
+                        })
+                });
+                attribution.blocking_limit(idle_below).cloned().map(held)
             });
             let was_at_limit = std::mem::replace(&mut followed.was_at_limit, reached.is_some());
             let Some(reached) = reached else {
@@ -483,10 +522,11 @@ impl HostJudge {
             let (Some(interval), Some(assessment)) = (&device.interval, assessment) else {
                 continue;
             };
-            if interval.completed() > 0 {
+            if interval.completed() > 0.0 {
                 continue;
             }
             let Some(held) = self.health.held(device.name, step) else {
+                note_waiting_task(device.name, interval, step, assessment);
                 continue;
             };
             let idle_s = self.idle_s(device.name);
@@ -585,6 +625,34 @@ fn is_whole_disk(node: &Node, topology: &Topology) -> bool {
         && !topology
             .holders(&node.name)
             .any(|holder| holder.kind == Kind::Multipath)
+}
+
+/// Judges a device stalled that a task has waited for longer than a step although nothing is in flight there.
+fn note_waiting_task(
+    device: &str,
+    interval: &Interval,
+    step: &Step<'_>,
+    assessment: &mut Assessment,
+) {
+    let Some(attribution) = step.attribution else {
+        return;
+    };
+    if interval.in_flight != Some(0) || assessment.is_trouble() {
+        return;
+    }
+    let mut longest_ms = 0;
+    for task in &attribution.blocked {
+        if !task.is_kernel && task.device.as_deref() == Some(device) {
+            longest_ms = longest_ms.max(task.waited_ms);
+        }
+    }
+    let for_s = longest_ms as f64 / 1000.0;
+    if for_s < MIN_TASK_WAIT_S {
+        return;
+    }
+    assessment.verdict = Some(Verdict::Stalled);
+    assessment.evidence = vec![Evidence::TaskWaits { for_s }];
+    assessment.late_s = (for_s - interval.seconds()).max(0.0);
 }
 
 #[cfg(test)]

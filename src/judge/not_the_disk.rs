@@ -2,15 +2,11 @@
 
 use super::host_report::HostReport;
 use super::report::DeviceReport;
-use super::thresholds::SOMEONE;
+use super::thresholds::{QUEUE, SOMEONE};
 use super::verdict::Verdict;
 
-/// Mean queue up to which a device is not what anyone waits for: by Little's law, it is the mean number of requests that
-/// someone waits for.
-const MAX_UNIMPORTANT_QUEUE: f64 = 0.1;
-
-/// The evidence that none of these devices is the bottleneck: each is idle, or had hardly ever a request that someone
-/// could wait for, and tasks did not wait long for I/O of these devices.
+/// The evidence that none of these devices is the bottleneck: each is idle, or had so few requests at a time that nobody
+/// waited for as much as half of the time, and tasks did not wait long for I/O of these devices.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NotTheDisk<'a> {
     /// The kernel names of the devices that were not idle.
@@ -22,7 +18,8 @@ pub struct NotTheDisk<'a> {
 /// Returns the evidence; `None` if a device may be the bottleneck.
 pub fn not_the_disk<'a>(devices: &'a [DeviceReport], host: &HostReport) -> Option<NotTheDisk<'a>> {
     // A device that is not saturated may still be what tasks wait for most of the time.
-    if host.long_hidden_wait_pct().is_none() && host.long_io_wait_pct().is_some() {
+    let tasks_wait = host.long_io_wait_pct().is_some() || host.blocked.mean >= Some(SOMEONE);
+    if host.long_hidden_wait_pct().is_none() && tasks_wait {
         return None;
     }
     let mut found = NotTheDisk::default();
@@ -31,10 +28,8 @@ pub fn not_the_disk<'a>(devices: &'a [DeviceReport], host: &HostReport) -> Optio
         .filter(|report| report.verdict != Some(Verdict::Idle))
     {
         let is_fine = matches!(report.verdict, None | Some(Verdict::Ok));
-        let is_short = report.all.queue.p99? <= SOMEONE;
-        let queue = report
-            .mean_queue
-            .filter(|queue| *queue <= MAX_UNIMPORTANT_QUEUE);
+        let is_short = report.all.queue.p99? < QUEUE;
+        let queue = report.mean_queue.filter(|queue| *queue < SOMEONE);
         found.longest_queue = found
             .longest_queue
             .max(queue.filter(|_| is_fine && is_short)?);

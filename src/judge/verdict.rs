@@ -173,6 +173,11 @@ pub enum Evidence {
         /// No task has waited for I/O for minutes, so the kernel may have missed completions in its count.
         may_be_leaked: bool,
     },
+    /// A task waits for the device, of which nothing is in flight: its file system is frozen, or another task holds a lock.
+    TaskWaits {
+        /// The longest time for which a task has waited, in seconds.
+        for_s: f64,
+    },
     /// Requests hang while others complete.
     Hung {
         /// At least this number of requests.

@@ -12,6 +12,7 @@ use crate::judge::{IoDirection, Judged};
 use crate::metrics::Completed;
 
 /// A quantity of a device.
+#[derive(Debug)]
 pub struct Quantity {
     /// Its name in JSON, which ends in the unit.
     pub name: &'static str,
@@ -88,10 +89,10 @@ impl Quantity {
         }
         let requests = self.requests.of(of);
         let merges = match self.unit {
-            Unit::RequestPercent => requests.merges?,
-            _ => 0,
+            Unit::RequestPercent => requests.merges.sum,
+            _ => 0.0,
         };
-        Some((value, requests.ios as f64 + merges as f64))
+        Some((value, requests.ios.sum + merges))
     }
 }
 
@@ -103,7 +104,7 @@ impl Requests {
             Self::Writes => interval.writes,
             Self::Discards => interval.discards,
             Self::Flushes => interval.flushes,
-            Self::ReadsAndWrites => interval.reads.beside(&interval.writes),
+            Self::ReadsAndWrites => interval.reads_and_writes(),
             Self::Data => Self::ReadsAndWrites.of(judged).beside(&interval.discards),
             Self::All => Self::Data.of(judged).beside(&interval.flushes),
         }

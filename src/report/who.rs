@@ -11,11 +11,12 @@ use crate::attribution::{
 use crate::counters::{BlockedTask, BusyProcess, LONG_WAIT_MS, ScanProblem};
 use crate::intervals::IntervalHeader;
 use crate::report::evidence::limit_value;
+use crate::report::json_csv::epoch_seconds;
 use crate::report::json_csv::value::{Field, LineFormat, push_line};
 use crate::report::latency::push_note;
 use crate::report::layout::number_format::{number, percent};
 use crate::report::layout::sentence_numbers::counted;
-use crate::report::layout::{TextTable, time_of_day};
+use crate::report::layout::{TextTable, mean_of_s, time_of_day};
 use crate::sanitize::sanitize;
 use crate::topology::possible_disks;
 
@@ -252,7 +253,7 @@ const COLUMNS: &[Column] = &[
         BOTH,
         |_, row| Text(row.cgroup),
     ),
-    ("name", "its name for people", BOTH, |_, row| {
+    ("name", "its familiar name", BOTH, |_, row| {
         Name(row.cgroup_name())
     }),
     ("comm", "name of the process", OF_PROCESS, |_, row| {
@@ -338,27 +339,39 @@ const COLUMNS: &[Column] = &[
     ),
     (
         "is_of_ended_children",
-        "whether the bytes are those of children of the process, each since it was last seen: they have ended",
+        "whether the bytes are those of children that have ended, since each was last seen",
         OF_PROCESS,
         |_, row| Flag(row.is_of_ended_children),
+    ),
+    (
+        "waited_s",
+        "minimum number of seconds that a blocked task has waited without doing anything else",
+        OF_PROCESS,
+        |_, row| Number(row.waited_s),
+    ),
+    (
+        "task_device",
+        "the disk that a blocked task waits for, or for which a kernel thread works, if known",
+        OF_PROCESS,
+        |_, row| Text(row.task_device),
+    ),
+    (
+        "time_s",
+        "the same time in seconds since 1970",
+        BOTH,
+        |interval, _| Number(interval.header.end.map(epoch_seconds)),
+    ),
+    (
+        "host",
+        "name of the host; null in a capture without it",
+        BOTH,
+        |interval, _| Text(interval.header.host_name.as_deref()),
     ),
     (
         "command",
         "beginning of its command line",
         OF_PROCESS,
         |_, row| Text(row.command),
-    ),
-    (
-        "waited_s",
-        "seconds for which a blocked task has waited at least, without doing anything else",
-        OF_PROCESS,
-        |_, row| Number(row.waited_s),
-    ),
-    (
-        "task_device",
-        "the disk that a blocked task waits for, or that a thread of the kernel works for, where that is known",
-        OF_PROCESS,
-        |_, row| Text(row.task_device),
     ),
 ];
 
@@ -387,13 +400,12 @@ fn processes<'a>(interval: &'a WhoInterval<'_>) -> Vec<Row<'a>> {
         return Vec::new();
     };
     let elapsed_s = attribution
-        .processes
-        .as_ref()
+        .processes()
         .map(|processes| processes.elapsed.as_secs_f64());
     let busy = attribution
-        .processes
+        .processes()
+        .map_or(&[][..], |processes| &processes.busiest)
         .iter()
-        .flat_map(|processes| &processes.busiest)
         .map(|process| {
             let task = attribution
                 .blocked
@@ -520,26 +532,26 @@ pub(crate) fn push_tables(interval: &WhoInterval<'_>, width: usize, out: &mut Ve
     let processes = processes(interval).iter().map(process_cells).collect();
     let attribution = interval.attribution;
     let of_cgroups_s = attribution.map_or(0.0, |found| found.elapsed_s);
-    let of_processes = attribution.and_then(|found| found.processes.as_ref());
+    let of_processes = attribution.and_then(Attribution::processes);
     let of_processes_s = of_processes.map_or(0.0, |found| found.elapsed.as_secs_f64());
     let interval_s = interval.header.elapsed_s;
     let first = mean_title(CGROUP_COLUMNS[0], of_cgroups_s, interval_s);
     let titles = with_first(&first, CGROUP_COLUMNS);
     push_table(&titles, "lrrrrrl", cgroups, width, out);
-    let first = mean_title(PROCESS_COLUMNS[0], of_processes_s, interval_s);
+    let age_s = attribution.map_or(0.0, |found| found.reading_age_s);
+    let mut first = mean_title(PROCESS_COLUMNS[0], of_processes_s, interval_s);
+    if age_s > interval_s / 2.0 {
+        first += &format!(", {age_s:.0} s ago");
+    }
     let titles = with_first(&first, PROCESS_COLUMNS);
     push_table(&titles, "lrlrrrl", processes, width, out);
 }
 
-/// The multiple of an interval from which its numbers are said to be means over a longer time.
-const MIN_MEAN_RATIO: f64 = 1.5;
-
 /// Returns the title of a table, which says so if its numbers are means over more than the interval.
 fn mean_title(title: &str, elapsed_s: f64, interval_s: f64) -> String {
-    if elapsed_s > MIN_MEAN_RATIO * interval_s {
-        format!("{title}, mean of {elapsed_s:.0} s")
-    } else {
-        title.to_owned()
+    match mean_of_s(elapsed_s, interval_s) {
+        Some(seconds) => format!("{title}, mean of {seconds:.0} s"),
+        None => title.to_owned(),
     }
 }
 
@@ -678,6 +690,9 @@ pub fn problem_text(problem: ScanProblem) -> &'static str {
     }
 }
 
+/// The number of processes that root may not read from which that is said.
+const MIN_DENIED: u64 = 10;
+
 /// Returns the sentence about processes whose I/O is hidden from this user, or was from the one who made the recording;
 /// `None` if there are none.
 pub fn hidden_processes_text(
@@ -685,12 +700,14 @@ pub fn hidden_processes_text(
     is_live: bool,
     may_read_all: bool,
 ) -> Option<String> {
-    let hidden = attribution.processes.as_ref()?.hidden;
+    let hidden = attribution.processes()?.hidden;
     let processes = counted(hidden, "process");
     let reason = match (is_live, may_read_all) {
         (true, false) => {
             "cannot be read: permission denied (needs root, or CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE)"
         }
+        // One or two protected services are no news.
+        (true, true) if hidden < MIN_DENIED => return None,
         (true, true) => "cannot be read even by root: a security policy denies it",
         (false, _) => "is not in this recording: permission was denied",
     };
@@ -731,7 +748,7 @@ fn interval_notes(interval: &WhoInterval<'_>) -> Vec<String> {
         ));
     }
     notes.extend(hung_read_text(attribution));
-    match &attribution.processes {
+    match attribution.processes() {
         None if attribution.hung_read.is_some() => {}
         None => notes.push("processes are known from the next interval on".to_owned()),
         Some(processes) if processes.is_partial => {

@@ -73,13 +73,8 @@ impl History {
             start_s,
             end_s: start_s + rows.header.elapsed_s,
         };
-        let attribution = rows.attribution.map(|all| Attribution {
-            processes: None,
-            ..all
-        });
         let rows = IntervalRows {
             total: None,
-            attribution,
             ..rows
         };
         let content = Content { rows, topology };

@@ -28,7 +28,8 @@ const LEAD: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(25
 pub enum ScanScope {
     #[default]
     Everything,
-    /// Cgroups, and the blocked tasks: more often if any cgroup has a limit or a device is in trouble.
+    /// Cgroups and, while a device is in trouble, blocked tasks and processes. Blocked tasks are also looked for if any cgroup
+    /// has a limit.
     Limits,
 }
 
@@ -90,19 +91,15 @@ impl IoScanner {
         } else {
             [PATIENCE, FILE_PATIENCE]
         };
-        let processes = match scope {
-            ScanScope::Limits => None,
-            ScanScope::Everything => Some(ProcessThread::start(
-                ProcessIoReader::new(root, is_v1, file_patience),
-                patience,
-            )?),
-        };
         let is_in_trouble = Arc::<AtomicBool>::default();
         let scan = Box::new(Scan {
             diskstats: root.join("proc/diskstats"),
             cgroups,
             blocked: BlockedTaskReader::new(root, is_v1, file_patience),
-            processes,
+            scope,
+            process_reader: Some(ProcessIoReader::new(root, is_v1, file_patience)),
+            process_patience: patience,
+            processes: None,
             is_in_trouble: Arc::clone(&is_in_trouble),
             text: Vec::new(),
             sample: Sample::default(),
@@ -210,7 +207,12 @@ fn scan_on_request(
 struct Scan {
     diskstats: PathBuf,
     cgroups: CgroupReader,
-    /// `None` if they are not scanned.
+    scope: ScanScope,
+    /// For the thread that reads processes; `None` once it has been started.
+    process_reader: Option<ProcessIoReader>,
+    /// The time for which a scan waits for that thread.
+    process_patience: Duration,
+    /// `None` until processes are first looked for.
     processes: Option<ProcessThread>,
     blocked: BlockedTaskReader,
     is_in_trouble: Arc<AtomicBool>,
@@ -227,8 +229,15 @@ impl Scan {
         let devices = self.read_devices();
         let found = self.cgroups.read();
         let now = now();
-        if let Some(processes) = &mut self.processes {
-            processes.request(now);
+        let wants_processes = self.scope == ScanScope::Everything || is_in_trouble;
+        if wants_processes {
+            if let Some(reader) = self.process_reader.take() {
+                // Without a thread, cgroups have to do.
+                self.processes = ProcessThread::start(reader, self.process_patience).ok();
+            }
+            if let Some(processes) = &self.processes {
+                processes.request(now);
+            }
         }
         let has_limits = || {
             found
@@ -237,11 +246,12 @@ impl Scan {
                 .flat_map(|cgroup| &cgroup.devices)
                 .any(CgroupDevice::has_limits)
         };
-        let is_urgent = self.processes.is_some() || is_in_trouble || has_limits();
+        let is_urgent = wants_processes || has_limits();
         let blocked = self.blocked.read(now, is_urgent, &self.sample.devices);
         let (processes, hung_read) = self
             .processes
             .as_mut()
+            .filter(|_| wants_processes)
             .map_or((None, None), |processes| processes.read(now));
         IoScan {
             at: begin + now.saturating_sub(begin) / 2,

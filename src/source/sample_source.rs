@@ -7,7 +7,7 @@ use anyhow::{Result, anyhow, bail};
 
 use super::input::{Input, Stacked};
 use super::{
-    DeviceResolver, HealthReader, IoScanner, Live, Replay, open_range, read_machine,
+    DeviceResolver, HealthReader, IoScanner, Live, Replay, open_range, read_hostname, read_machine,
     read_recording_header, reread_topology,
 };
 use crate::baselines::RecordedBaselines;
@@ -73,12 +73,12 @@ impl<'a> SampleSource<'a> {
     /// When a capture cannot be opened or lacks the range, or no thread can be started.
     pub fn open(input: &'a Input, clock: &'a dyn Clock) -> Result<Self> {
         if let Some(kept) = &input.kept {
-            return Self::of_capture(input, Replay::open_kept(kept, input.every, clock)?);
+            return Self::of_capture(input, Replay::open_kept(kept, &input.stated, clock)?);
         }
         if let Some(path) = &input.from {
             return Self::of_capture(
                 input,
-                Replay::open_all(path, &input.more, input.every, clock)?,
+                Replay::open_all(path, &input.more, &input.stated, clock)?,
             );
         }
         let live = Live::new(&input.root, clock).with_host_state();
@@ -290,6 +290,14 @@ impl<'a> SampleSource<'a> {
         match self.is_live() {
             true => read_recording_header(&self.input.root, &Topology::default()),
             false => self.header().cloned().unwrap_or_default(),
+        }
+    }
+
+    /// Returns the name of the host; `None` for a capture that does not name it.
+    pub fn host_name(&self) -> Option<String> {
+        match self.is_live() {
+            true => read_hostname(&self.input.root),
+            false => self.header().and_then(|header| header.host.clone()),
         }
     }
 

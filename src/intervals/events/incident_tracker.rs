@@ -3,10 +3,11 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::event::Event;
 use super::history::{DeviceEvents, JudgedDevice, KINDS};
-use crate::attribution::{Attribution, is_in_cgroup};
+use crate::attribution::{Attribution, Program, is_in_cgroup};
 use crate::intervals::DeviceNames;
 use crate::intervals::incident::{Cause, Incident, Moment, WaitingTask};
 use crate::judge::{IoDirection, Judged, Verdict};
@@ -24,6 +25,7 @@ struct Tracked {
     devices: Vec<Arc<DeviceNames>>,
     /// True for a stall, which is an incident of its own.
     is_stall: bool,
+    program_votes: ProgramVotes,
     /// The sum of the victim's steps in trouble, while it goes on.
     sum: Option<Box<Judged>>,
     /// The harm in these steps, once they are over.
@@ -88,8 +90,9 @@ impl Harm {
     fn of(judged: &Judged, requests: Option<IoDirection>) -> Self {
         let interval = &judged.interval;
         let waiting = requests.map(|kind| judged.requests(kind));
-        let queue = match interval.completed() {
-            0 => interval.in_flight.map(|count| count as f64),
+        let in_flight = interval.in_flight.map(|count| count as f64);
+        let queue = match in_flight {
+            Some(in_flight) if interval.completed() == 0.0 => Some(in_flight),
             _ => interval.queue(),
         };
         let of_kinds = || Some(interval.reads.queue()? + interval.writes.queue()?);
@@ -184,6 +187,11 @@ impl IncidentTracker {
         (*limit.device == *device).then_some(incident)
     }
 
+    /// Returns the latest open incident that has reached a device.
+    pub(super) fn with(&self, names: &DeviceNames) -> Option<&Arc<Incident>> {
+        self.open(*self.open_on.get(&names.device)?.last()?)
+    }
+
     /// Returns the number of the open incident of a device whose event has just begun: the one of a device that it is stacked
     /// with, unless the kernel states another cause, or a new one.
     fn join(&mut self, trouble: &Trouble<'_>) -> u64 {
@@ -265,6 +273,7 @@ impl Tracked {
             }),
             devices,
             is_stall: trouble.event.is_stall(),
+            program_votes: ProgramVotes::default(),
             sum: None,
             harm: Harm::default(),
         }
@@ -304,6 +313,7 @@ impl Tracked {
 
     /// Keeps only what is told of an incident that has ended.
     fn finished(mut self) -> Self {
+        self.program_votes = ProgramVotes::default();
         if let Some(sum) = self.sum.take() {
             self.harm = Harm::of(&sum, self.incident.requests);
         }
@@ -358,6 +368,7 @@ impl Tracked {
         let Some(attribution) = trouble.attribution else {
             return;
         };
+        self.note_program(trouble, attribution);
         let limit = self.incident.cgroup_limit();
         let limited = limit.and_then(|limit| limit.owner.as_deref());
         let mut waiting = Vec::new();
@@ -366,7 +377,12 @@ impl Tracked {
                 .zip(task.cgroup.as_deref())
                 .is_some_and(|(owner, path)| is_in_cgroup(owner, path));
             let is_on_devices = task.device.as_deref().is_some_and(&is_on);
-            if (is_limited || is_on_devices) && waiting.len() < MAX_WAITING {
+            // The program that makes the load waits for itself, and threads of the kernel wait for others.
+            let is_of_load = self.incident.program.as_ref().is_some_and(|program| {
+                (&program.comm, &program.cgroup) == (&task.comm, &task.cgroup)
+            });
+            let is_victim = is_limited || !is_of_load && !task.is_kernel;
+            if (is_limited || is_on_devices) && is_victim && waiting.len() < MAX_WAITING {
                 waiting.push(WaitingTask {
                     tid: task.tid,
                     comm: task.comm.clone(),
@@ -377,6 +393,33 @@ impl Tracked {
         }
         if !waiting.is_empty() && waiting != self.incident.waiting {
             Arc::make_mut(&mut self.incident).waiting = waiting;
+        }
+    }
+
+    /// Counts the readings of processes in which a program had most of a device's bytes, and names the program that had
+    /// them in most readings.
+    fn note_program(&mut self, trouble: &Trouble<'_>, attribution: &Attribution) {
+        let Some(reading) = &attribution.reading else {
+            return;
+        };
+        let length_s = reading.processes.elapsed.as_secs_f64();
+        let middle_s = trouble.event.end.run_s - attribution.reading_age_s - length_s / 2.0;
+        let votes = &mut self.program_votes;
+        if middle_s < self.incident.begin.run_s || votes.latest == Some(reading.at) {
+            return;
+        }
+        votes.latest = Some(reading.at);
+        votes.readings += 1;
+        let usage = attribution.device(&trouble.events.names.device);
+        let programs = usage.map_or(&[][..], |usage| &usage.programs);
+        let owner = self.incident.owner.as_deref();
+        if let Some(program) = programs.iter().find(|program| owns_load(program, owner)) {
+            votes.add(program);
+        }
+        let named = votes.winner();
+        if named != self.incident.program.as_ref() {
+            let named = named.cloned();
+            Arc::make_mut(&mut self.incident).program = named;
         }
     }
 
@@ -426,17 +469,63 @@ impl Tracked {
     }
 }
 
-/// Returns the kind of requests that waits most beyond what it took before, and its latency before the trouble; `None` if none
-/// completed in a time that the kernel counts.
+/// Returns whether a program makes most of the load on a device, in the cgroup that owns it where one does.
+fn owns_load(program: &Program, owner: Option<&str>) -> bool {
+    let is_of_owner = match (owner, program.cgroup.as_deref()) {
+        (Some(owner), Some(path)) => is_in_cgroup(owner, path),
+        _ => true,
+    };
+    is_of_owner && 100.0 * program.least_fraction >= MIN_OWNER_PCT
+}
+
+/// The number of readings of processes in which each program made most of the load.
+#[derive(Clone, Debug, Default)]
+struct ProgramVotes {
+    /// The time of the latest reading.
+    latest: Option<Duration>,
+    readings: u32,
+    programs: Vec<(Program, u32)>,
+}
+
+impl ProgramVotes {
+    fn add(&mut self, program: &Program) {
+        let mut known = self.programs.iter_mut();
+        match known.find(|(known, _)| known.is_same(program)) {
+            Some((known, votes)) => {
+                known.clone_from(program);
+                *votes += 1;
+            }
+            None => self.programs.push((program.clone(), 1)),
+        }
+    }
+
+    /// The program of at least half of the readings; `None` if there is none.
+    fn winner(&self) -> Option<&Program> {
+        let most = self.programs.iter().max_by_key(|(_, votes)| *votes);
+        let (program, votes) = most?;
+        (2 * votes >= self.readings).then_some(program)
+    }
+}
+
+/// The mean number of requests at a time from which a kind of requests may be what somebody waits for.
+const MIN_WAITING_QUEUE: f64 = 0.1;
+
+/// Returns the kind of requests that suffers most and its latency before the trouble: those that take the largest multiple of
+/// what they took before or, if that is not known, most of the time. A kind that hardly anyone waits for comes last. `None` if
+/// none completed in a time that the kernel counts.
 fn requests_and_latency(trouble: &Trouble<'_>) -> (Option<IoDirection>, Option<f64>) {
-    let (mut slowest, mut before_ms, mut most_ms) = (None, None, f64::NEG_INFINITY);
+    let (mut slowest, mut before_ms, mut worst) = (None, None, (false, 0.0, 0.0));
     for kind in KINDS {
         let requests = trouble.device.judged.requests(kind);
-        let ms = requests.time.ms as f64;
+        let Some(await_ms) = requests.await_ms().filter(|ms| *ms > 0.0) else {
+            continue;
+        };
+        let queue = requests.queue().unwrap_or(0.0);
         let before = trouble.events.latency_before_ms(kind);
-        let beyond_ms = ms - before.unwrap_or(0.0) * requests.ios as f64;
-        if ms > 0.0 && beyond_ms > most_ms {
-            (slowest, before_ms, most_ms) = (Some(kind), before, beyond_ms);
+        let multiple = before.map_or(1.0, |before| await_ms / before);
+        let harm = (queue >= MIN_WAITING_QUEUE, multiple, queue);
+        if harm > worst {
+            (slowest, before_ms, worst) = (Some(kind), before, harm);
         }
     }
     (slowest, before_ms)

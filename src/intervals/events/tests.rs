@@ -355,6 +355,7 @@ fn another_fact_that_the_kernel_states_is_another_incident() {
             },
             share_pct: None,
             holds_device: true,
+            others_wait: false,
         })
     };
     let mut run = stack().sda(&[(Ok, 2), (Saturated, 2)]);

@@ -199,14 +199,16 @@ impl EventTracker {
         }
     }
 
-    /// Returns the incident that a device belongs to now, or whose limit is on it; `None` without one.
+    /// Returns the incident that a device belongs to, or whose limit is on it; `None` without one.
     pub(in crate::intervals) fn ongoing(&self, names: &DeviceNames) -> Option<OngoingIncident> {
         let own = self
             .devices
             .get(&names.device)
             .and_then(DeviceEvents::present)
             .and_then(|event| self.incidents.open(event.incident?));
-        let incident = own.or_else(|| self.incidents.limited(&names.device))?;
+        let incident = own
+            .or_else(|| self.incidents.limited(&names.device))
+            .or_else(|| self.incidents.with(names))?;
         Some(OngoingIncident {
             lasted_s: self.now.run_s - incident.begin.run_s,
             is_victim: incident.victim.device == names.device,

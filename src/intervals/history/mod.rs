@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 pub use self::usage::UsageHistory;
-use self::usage::{BlockedTaskTime, BlockedTasks, UsedBytes};
+use self::usage::{BlockedTaskTime, BlockedTasks, UsedByPrograms, UsedBytes};
 use super::device_interval::{DeviceActivity, DeviceInterval, DeviceState, IntervalRows};
 use super::device_names::DeviceNames;
 use super::run_clock::RunClock;
@@ -39,6 +39,7 @@ pub struct History {
     /// For each other device, the time since which it is idle.
     idle_since_s: HashMap<String, f64>,
     blocked: BlockedTasks,
+    programs: HashMap<Arc<str>, UsedByPrograms>,
     /// The end of the latest scan of cgroups.
     attributed_s: f64,
     /// Samples that were missed, see [`super::IntervalHeader::missed_samples`].
@@ -158,6 +159,12 @@ impl History {
         };
         self.blocked
             .observe(&attribution.blocked, attribution.elapsed_s, span);
+        for usage in &attribution.devices {
+            if !usage.programs.is_empty() {
+                let programs = self.programs.entry(Arc::clone(&usage.name)).or_default();
+                programs.observe(usage, attribution.elapsed_s);
+            }
+        }
         let since_s = self.attributed_s.max(span.end_s - attribution.elapsed_s);
         self.attributed_s = span.end_s;
         let mut count = 0;
@@ -222,6 +229,7 @@ impl History {
         UsageHistory::new(
             device,
             points.map(|point: &Point<Charted>| point.usage.get(device)),
+            self.programs.get(device),
         )
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use crate::attribution::DeviceUse;
+use crate::attribution::{DeviceUse, Program};
 use crate::counters::BlockedTask;
 use crate::intervals::series::{Fold, TimeSpan};
 
@@ -88,7 +88,44 @@ pub struct CgroupHistory {
     pub has_reached_limit: bool,
 }
 
-/// The use of a whole device by cgroups.
+/// The most programs of a device that are remembered.
+const MAX_PROGRAMS: usize = 24;
+
+/// A program with the bytes that it read and wrote while it was named on a device.
+#[derive(Clone, Debug)]
+pub struct ProgramHistory {
+    pub program: Program,
+    pub total_bytes: f64,
+}
+
+/// The programs that used a device, those with the most bytes first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct UsedByPrograms(Vec<ProgramHistory>);
+
+impl UsedByPrograms {
+    /// Takes a use that went on for these seconds.
+    pub(super) fn observe(&mut self, usage: &DeviceUse, seconds: f64) {
+        for program in &usage.programs {
+            let bytes = program.bytes_per_s * seconds;
+            let mut known = self.0.iter_mut();
+            match known.find(|known| known.program.is_same(program)) {
+                Some(known) => {
+                    known.program.clone_from(program);
+                    known.total_bytes += bytes;
+                }
+                None => self.0.push(ProgramHistory {
+                    program: program.clone(),
+                    total_bytes: bytes,
+                }),
+            }
+        }
+        self.0
+            .sort_by(|a, b| b.total_bytes.total_cmp(&a.total_bytes));
+        self.0.truncate(MAX_PROGRAMS);
+    }
+}
+
+/// The use of a whole device by cgroups and programs.
 #[derive(Clone, Debug, Default)]
 pub struct UsageHistory {
     /// The kernel's name of the device.
@@ -101,6 +138,8 @@ pub struct UsageHistory {
     pub unattributed: Vec<f64>,
     /// The seconds in which the cgroups were observed.
     pub seconds: f64,
+    /// Those with the most bytes come first.
+    pub programs: Vec<ProgramHistory>,
 }
 
 impl UsageHistory {
@@ -108,12 +147,14 @@ impl UsageHistory {
     pub(super) fn new<'a>(
         device: &str,
         points: impl ExactSizeIterator<Item = Option<&'a UsedBytes>>,
+        programs: Option<&UsedByPrograms>,
     ) -> Option<Self> {
         let count = points.len();
         let mut history = Self {
             device: device.to_owned(),
             others: vec![0.0; count],
             unattributed: vec![0.0; count],
+            programs: programs.map(|used| used.0.clone()).unwrap_or_default(),
             ..Self::default()
         };
         let mut cgroups: BTreeMap<&Arc<str>, CgroupHistory> = BTreeMap::new();
@@ -233,7 +274,7 @@ mod tests {
             points[index as usize / 100].observe(&usage, 2.0);
         }
         let sum = |sums: &[f64]| sums.iter().sum::<f64>();
-        let history = UsageHistory::new("sda", points.iter().map(Some)).unwrap();
+        let history = UsageHistory::new("sda", points.iter().map(Some), None).unwrap();
         assert!(
             history.cgroups.len() <= 4 * MAX_CGROUPS && &*history.cgroups[0].path == "/job-199"
         );
@@ -248,7 +289,7 @@ mod tests {
         );
         let later = points.pop().unwrap();
         points[0].add(later);
-        let joined = UsageHistory::new("sda", points.iter().map(Some)).unwrap();
+        let joined = UsageHistory::new("sda", points.iter().map(Some), None).unwrap();
         let of_cgroups: f64 = joined.cgroups.iter().map(|one| one.total_bytes).sum();
         assert_eq!(of_cgroups + sum(&joined.others), 2.0 * 20_100.0);
     }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::{AnalysisReport, cause_sentences, host_sentences, link_text, not_the_disk_sentences};
-use crate::attribution::Limit;
+use crate::attribution::{Limit, Program};
 use crate::intervals::{Cause, Course, Departure, Event, IncidentSummary, RunClock};
 use crate::judge::{DeviceReport, PlateauInRun, QueueByLayer, WaitLocation};
 use crate::report::evidence::{explanation_text, incident_parts, limit_name, waiting_tasks};
@@ -170,6 +170,8 @@ fn incident(summary: &IncidentSummary) -> Json {
         "end_s": summary.end.run_s,
         "cause": incident.cause.as_ref().map(Cause::name),
         "owner": incident.owner,
+        "program_pid": incident.program.as_ref().map(|program| program.pid),
+        "program": incident.program.as_ref().map(Program::name),
         "requests": incident.requests,
         "await_ms": harm.await_ms,
         "await_before_ms": incident.before_ms,

@@ -433,7 +433,7 @@ pub(super) fn not_the_disk_sentences(report: &AnalysisReport) -> Option<Vec<Stri
         [] if report.is_selection => return None,
         [] => (!report.devices.is_empty()).then(|| "No device did any I/O.".to_owned()),
         busy => Some(format!(
-            "Hardly anyone waited for {}: queue {} or less on average, {} of the time.",
+            "No one waited long for {}: queue {} or less on average, {} of one client's time.",
             busy.join(", "),
             queue(found.longest_queue),
             percent(100.0 * found.longest_queue)

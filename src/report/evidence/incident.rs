@@ -3,7 +3,7 @@
 use super::health_evidence_text;
 use super::limits::{at_limit_text, plateau_rate};
 use super::remedy::remedy_text;
-use crate::attribution::{Limit, cgroup_name};
+use crate::attribution::{DeviceUse, Limit, Program, cgroup_name};
 use crate::counters::LONG_WAIT_MS;
 use crate::intervals::{Cause, Harm, Incident, IncidentSummary};
 use crate::judge::IoDirection;
@@ -77,7 +77,7 @@ pub(crate) fn present_harm(incident: &Incident, stats: Option<&Interval>) -> Har
     let latency_ms = |stats: &Interval| match incident.requests? {
         IoDirection::Reads => stats.reads.await_ms(),
         IoDirection::Writes => stats.writes.await_ms(),
-        IoDirection::Both => stats.reads.beside(&stats.writes).await_ms(),
+        IoDirection::Both => stats.reads_and_writes().await_ms(),
         IoDirection::Flushes => stats.flushes.await_ms(),
     };
     Harm {
@@ -123,6 +123,10 @@ fn cause_text(cause: &Cause, incident: &Incident) -> Option<String> {
                 below.join(", ")
             )
         }
+        Cause::Evidence("waiting_task") => {
+            "a task waits although nothing is in flight, as when the file system is frozen"
+                .to_owned()
+        }
         Cause::Evidence("hung_requests") => "some requests hang while others complete".to_owned(),
         Cause::Evidence("peers") => "slower than its peers at a like load".to_owned(),
         Cause::Evidence("shared_limit") => "other devices share the limit that it is at".to_owned(),
@@ -157,9 +161,11 @@ fn harm_text(incident: &Incident, harm: &Harm) -> Option<String> {
 /// `24 in flight, none completed`.
 fn load_text(incident: &Incident, harm: &Harm) -> Option<String> {
     let Some((requests, per_s)) = incident.requests.zip(harm.per_s) else {
-        return harm
-            .queue
-            .map(|in_flight| format!("{in_flight:.0} in flight, none completed"));
+        // A suspended volume holds requests back before they are counted.
+        return match harm.queue? {
+            0.0 => Some("none completed".to_owned()),
+            in_flight => Some(format!("{in_flight:.0} in flight, none completed")),
+        };
     };
     let mut parts = Vec::new();
     if incident.limit().is_none() {
@@ -171,13 +177,53 @@ fn load_text(incident: &Incident, harm: &Harm) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// The cgroup that has most of the bytes, unless the limit names it.
+/// The cgroup and the program that have most of the bytes: `most bytes by backup.service: tar cf - /data (812) and 3 more`.
+/// A limit that is the cause names its cgroup itself.
 fn owner_text(incident: &Incident) -> Option<String> {
-    let owner = incident
-        .owner
-        .as_ref()
-        .filter(|_| incident.cgroup_limit().is_none())?;
-    Some(format!("most bytes by {}", cgroup_name(owner)))
+    if incident.cgroup_limit().is_some() {
+        return None;
+    }
+    most_bytes_text(incident.owner.as_deref(), incident.program.as_ref())
+}
+
+/// The cgroup and the program with most of the bytes of a device in this time; `None` if nobody has half of them.
+pub(crate) fn user_text(usage: &DeviceUse) -> Option<String> {
+    const MOST: f64 = 0.5;
+    let top = usage.top_cgroup();
+    let owner = top.filter(|top| top.share_pct >= Some(100.0 * MOST));
+    let mut programs = usage.programs.iter();
+    let program = programs.find(|program| program.least_fraction >= MOST);
+    most_bytes_text(owner.map(|owner| &*owner.path), program)
+}
+
+fn most_bytes_text(owner: Option<&str>, program: Option<&Program>) -> Option<String> {
+    // Everything may be in the root of the hierarchy: its name says nothing.
+    let cgroup = owner.filter(|path| *path != "/").map(cgroup_name);
+    let names: Vec<String> = cgroup
+        .into_iter()
+        .chain(program.map(program_text))
+        .collect();
+    (!names.is_empty()).then(|| format!("most bytes by {}", names.join(": ")))
+}
+
+/// A program by its busiest process: `'tar cf - /data' (812) and 3 more`.
+pub(crate) fn program_text(program: &Program) -> String {
+    let process = process_text(program.command.as_deref(), &program.comm, program.pid);
+    match program.process_count {
+        0 | 1 => process,
+        count => format!("{process} and {} more", count - 1),
+    }
+}
+
+/// A process or task by its command line, quoted where that has several words, or else by its name: `'tar cf - /data' (812)`
+/// or `tar (812)`.
+pub(crate) fn process_text(command: Option<&str>, comm: &str, number: u32) -> String {
+    let name = sanitize(command.unwrap_or(comm));
+    if name.contains(' ') {
+        format!("'{name}' ({number})")
+    } else {
+        format!("{name} ({number})")
+    }
 }
 
 fn waiting_text(incident: &Incident) -> Option<String> {
@@ -185,14 +231,11 @@ fn waiting_text(incident: &Incident) -> Option<String> {
     (!tasks.is_empty()).then(|| format!("waiting: {}", named(&tasks, MAX_NAMED, ", ")))
 }
 
-/// The tasks that wait: `fio(812)`, or with what is known of them `postgres: app db SELECT (812) for 12 s`.
+/// The tasks that wait: `fio (812)`, or with what is known of them `'postgres: app db SELECT' (812) for 12 s`.
 pub(crate) fn waiting_tasks(incident: &Incident) -> Vec<String> {
     let mut texts = Vec::new();
     for task in &incident.waiting {
-        let mut text = match &task.command {
-            Some(command) => format!("{command} ({})", task.tid),
-            None => format!("{}({})", task.comm, task.tid),
-        };
+        let mut text = process_text(task.command.as_deref(), &task.comm, task.tid);
         if task.waited_ms >= LONG_WAIT_MS {
             text += &format!(" for {}", duration(task.waited_ms as f64 / 1000.0));
         }
@@ -245,7 +288,7 @@ mod tests {
         assert_eq!(
             incident_parts(&incident, &present_harm(&incident, Some(&stats))).join("; "),
             "/tenant-a is at its limit of 300 reads/s on vda (blkio.throttle); reads take 53.6 ms, 190 \u{b5}s before; \
-             waiting: fio(1), fio --name=a (2) for 1.0 s +1; raise it in blkio.throttle.read_iops_device of /tenant-a, or read less"
+             waiting: fio (1), 'fio --name=a' (2) for 1.0 s +1; raise it in blkio.throttle.read_iops_device of /tenant-a, or read less"
         );
         let below = Some(Cause::DeviceBelow(DeviceNames::without_alias("vda")));
         let incident = Incident {

@@ -139,20 +139,27 @@ pub(crate) fn limit_suffix(plateau: &Plateau) -> String {
     format!(" ({})", cloud_limits_text(&plateau.cloud))
 }
 
-/// A limit that a cgroup has reached, with the share of the bytes if the cgroup is not alone: `cgroup db.service is at its
-/// limit of 50 reads/s on vda (io.max)`.
-pub(super) fn cgroup_limit_text(reached: &ReachedLimit) -> String {
+/// A limit that a cgroup has reached and, where it doesn't hold the device back, who else waits: `cgroup batch.service is at
+/// its limit of 50 reads/s on vda (io.max); it accounts for 40% of the bytes here, and nothing else waits`.
+pub(crate) fn cgroup_limit_text(reached: &ReachedLimit) -> String {
+    let text = format!("cgroup {}", at_limit_text(&reached.limit));
+    if reached.holds_device {
+        return text;
+    }
     let share = match reached.share_pct {
-        Some(share) if !reached.holds_device => {
-            format!("; it accounts for {} of the bytes here", percent(share))
-        }
-        _ => String::new(),
+        Some(share) => format!("it accounts for {} of the bytes here, and ", percent(share)),
+        None => String::new(),
     };
-    format!("cgroup {}{share}", at_limit_text(&reached.limit))
+    let others = if reached.others_wait {
+        "others wait as well"
+    } else {
+        "nothing else waits"
+    };
+    format!("{text}; {share}{others}")
 }
 
 /// A limit that a cgroup has reached, as a short sentence without a period.
-pub(super) fn at_limit_text(limit: &Limit) -> String {
+pub(crate) fn at_limit_text(limit: &Limit) -> String {
     let file = match limit.source {
         LimitSource::Cgroup(CgroupHierarchy::V1) => "blkio.throttle",
         _ => "io.max",
@@ -274,6 +281,7 @@ mod cgroup_limit_tests {
             limit: limit.clone(),
             share_pct: Some(97.0),
             holds_device: true,
+            others_wait: false,
         };
         let text = "cgroup db.service is at its limit of 50 reads/s on loop2 (io.max)";
         assert_eq!(cgroup_limit_text(&reached), text);
@@ -289,9 +297,10 @@ mod cgroup_limit_tests {
             limit: written(3072.0),
             share_pct: Some(12.0),
             holds_device: false,
+            others_wait: false,
         };
         let text = "cgroup /evil\\u{1b}[2J is at its limit of 3 MiB/s of writes on loop2 \
-                    (blkio.throttle); it accounts for 12% of the bytes here";
+                    (blkio.throttle); it accounts for 12% of the bytes here, and nothing else waits";
         assert_eq!(cgroup_limit_text(&other), text);
         let texts = [
             "1 byte/s of writes",

@@ -9,15 +9,16 @@ use jiff::Timestamp;
 
 pub(crate) use self::incident::*;
 pub(crate) use self::limits::*;
+use crate::attribution::Attribution;
 use crate::counters::{Fact, FactKind, FactValue, Health, SYNC_ACTION, SYNC_COMPLETED, SYNC_SPEED};
 use crate::intervals::{Cause, DeviceActivity, Incident, IntervalHeader};
 use crate::judge::{
     Assessment, BaselineSource, DeviceReport, Doubt, Evidence, HealthEvidence, IoDirection,
     Latency, NfsWait, Plateau, PlateauInRun, RateUnit, SharedLimit, Verdict, hidden_io_wait_pct,
-    no_cpu_pct,
+    high_memory_pressure_pct, no_cpu_pct,
 };
 use crate::report::layout::sentence_numbers::{
-    counted, duration, mib, multiple, number, per_second, percent, percent_of, queue, time,
+    counted, duration, mib, multiple, named, number, per_second, percent, percent_of, queue, time,
 };
 use crate::sanitize::sanitize;
 use crate::topology::DeviceClass;
@@ -98,6 +99,10 @@ fn evidence_text(evidence: &Evidence) -> String {
                 duration(*for_s)
             )
         }
+        Evidence::TaskWaits { for_s } => format!(
+            "a task has waited for {} while nothing is in flight",
+            duration(*for_s)
+        ),
         Evidence::Hung { requests, for_s } => {
             let requests = counted(*requests, "request");
             format!(
@@ -196,8 +201,13 @@ fn latency_text(
     }
 }
 
-/// `23 requests at a time`.
+/// `23 requests at a time`, `issued one at a time`.
 fn at_a_time(queue: f64) -> String {
+    /// Within this of one, the rate is what the latency allows: each request waits for the one before.
+    const TOLERANCE: f64 = 0.1;
+    if (queue - 1.0).abs() <= TOLERANCE {
+        return "issued one at a time".to_owned();
+    }
     format!("{} requests at a time", number(queue))
 }
 
@@ -273,7 +283,7 @@ pub(crate) fn nfs_wait_text(wait: &NfsWait) -> String {
 }
 
 /// The waits of an interval as a sentence without a period; `None` if no task waits so.
-pub(crate) fn hidden_io_wait_text(header: &IntervalHeader) -> Option<String> {
+fn hidden_io_wait_text(header: &IntervalHeader) -> Option<String> {
     let hidden_pct = hidden_io_wait_pct(&header.host).filter(|hidden| *hidden > 0.0)?;
     Some(format!(
         "tasks wait for I/O that no device shows, {} of the time or more: {}",
@@ -282,8 +292,63 @@ pub(crate) fn hidden_io_wait_text(header: &IntervalHeader) -> Option<String> {
     ))
 }
 
-/// That programs wait for the CPU in an interval, as a sentence without a period; `None` if enough is available.
-pub(crate) fn no_cpu_text(header: &IntervalHeader) -> Option<String> {
+/// The index in [`host_texts`] from which tasks wait for I/O that no device shows.
+pub(crate) const HIDDEN_WAITS: usize = 2;
+
+/// What keeps programs waiting whatever the disks do, each as a sentence without a period: no CPU, a shortage of memory,
+/// I/O that no device shows, of an unknown file system or of NFS, and tasks that wait for an unknown device. `None` for what
+/// is well.
+pub(crate) fn host_texts(
+    header: &IntervalHeader,
+    attribution: Option<&Attribution>,
+) -> [Option<String>; 5] {
+    let hidden = hidden_io_wait_text(header);
+    let (unknown, nfs) = if header.nfs_waits.is_empty() {
+        (hidden, None)
+    } else {
+        (None, hidden)
+    };
+    let waiting = attribution.and_then(unplaced_waits_text);
+    [
+        no_cpu_text(header),
+        memory_text(header),
+        unknown,
+        nfs,
+        waiting,
+    ]
+}
+
+/// The tasks that wait for long for what is not known: `waiting for an unknown device or a lock: dd (812), for up to 4.0 s`.
+fn unplaced_waits_text(attribution: &Attribution) -> Option<String> {
+    const LONG_MS: u64 = 1000;
+    const MAX_NAMED: usize = 2;
+    let mut longest_ms = 0;
+    let mut tasks = Vec::new();
+    for task in &attribution.blocked {
+        if !task.is_kernel && task.device.is_none() && task.waited_ms >= LONG_MS {
+            longest_ms = longest_ms.max(task.waited_ms);
+            tasks.push(process_text(task.command.as_deref(), &task.comm, task.tid));
+        }
+    }
+    if tasks.is_empty() {
+        return None;
+    }
+    Some(format!(
+        "waiting for an unknown device or a lock: {}, for up to {}",
+        named(&tasks, MAX_NAMED, ", "),
+        duration(longest_ms as f64 / 1000.0)
+    ))
+}
+
+fn memory_text(header: &IntervalHeader) -> Option<String> {
+    let some_pct = high_memory_pressure_pct(&header.host)?;
+    Some(format!(
+        "tasks wait for memory {} of the time: the host or a cgroup is short of it, and reading it back causes I/O",
+        percent(some_pct)
+    ))
+}
+
+fn no_cpu_text(header: &IntervalHeader) -> Option<String> {
     let available_pct = no_cpu_pct(&header.host)?;
     Some(format!(
         "CPU {} available: programs wait for it, whatever the disks do",

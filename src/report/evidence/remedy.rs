@@ -12,12 +12,27 @@ pub(super) fn remedy_text(incident: &Incident) -> Option<String> {
         Cause::Health(health) => health_remedy(health),
         Cause::DeviceBelow(_) | Cause::Evidence("latency") => {
             let unit = unit_of(incident.owner.as_deref()?)?;
+            let properties = match written_fraction(incident) {
+                Some(..=0.2) => "IOReadBandwidthMax=...",
+                Some(0.8..) => "IOWriteBandwidthMax=...",
+                _ => "IOReadBandwidthMax=... IOWriteBandwidthMax=...",
+            };
             Some(format!(
-                "to slow it: systemctl set-property {unit} IOReadBandwidthMax=... IOWriteBandwidthMax=..."
+                "to slow it: systemctl set-property {unit} {properties}"
             ))
+        }
+        Cause::Evidence("waiting_task") => {
+            let mount = incident.victim.mountpoints.split(',').next()?;
+            (!mount.is_empty()).then(|| format!("if it is frozen: fsfreeze --unfreeze {mount}"))
         }
         Cause::Cap { .. } | Cause::QueuedAbove(_) | Cause::Evidence(_) => None,
     }
+}
+
+/// The fraction of its bytes that the program behind the load wrote; `None` if no program is known.
+fn written_fraction(incident: &Incident) -> Option<f64> {
+    let program = incident.program.as_ref()?;
+    Some(program.written_per_s / program.bytes_per_s)
 }
 
 /// How a limit of a cgroup is raised.

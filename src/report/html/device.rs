@@ -6,7 +6,9 @@ use super::chart::{
     Area, HEIGHT, LineChart, MAX_LOG_TICKS, MAX_TICK_INTERVALS, Panel, Path, Unit, push_areas,
     push_chart,
 };
-use super::tables::{PlacedIncident, label_of, push_band, push_cgroup_table, shades, tags};
+use super::tables::{
+    PlacedIncident, label_of, push_band, push_cgroup_table, push_program_table, shades, tags,
+};
 use super::time_axis::{TimeAxis, WIDTH};
 use super::{Group, Page, escape, list, name};
 use crate::intervals::series::{Extent, Fold, LatencyCounts, TimeSpan};
@@ -174,6 +176,7 @@ impl<'a> Section<'a> {
         }
         if let Some(usage) = &self.usage {
             push_cgroup_table(usage, out);
+            push_program_table(usage, out);
         }
         let mut sentences = capacity_sentences(analysis, self.report);
         sentences.extend(cause_sentences(self.report));

@@ -16,8 +16,8 @@ use crate::quantities::host::{self, *};
 use crate::quantities::{HostQuantity, Quantity};
 use crate::report::analysis::{AnalysisReport, incidents_worst_first, worst_incident_text};
 use crate::report::evidence::{
-    incident_heading, incident_length_text, incident_parts, incident_time_text, sign_of_begin,
-    verdict_mark,
+    incident_heading, incident_length_text, incident_parts, incident_time_text, program_text,
+    sign_of_begin, verdict_mark,
 };
 use crate::report::layout::sentence_numbers::{
     counted, duration, number, percent, queue, time as time_text,
@@ -493,6 +493,27 @@ pub(super) fn push_cgroup_table(usage: &UsageHistory, out: &mut String) {
             } else {
                 ""
             }
+        );
+    }
+    out.push_str("</tbody></table></div>");
+}
+
+/// The most programs in the table.
+const MAX_PROGRAMS: usize = 3;
+
+/// Appends the table of the programs with the most bytes on a device; nothing without any.
+pub(super) fn push_program_table(usage: &UsageHistory, out: &mut String) {
+    if usage.programs.is_empty() {
+        return;
+    }
+    out.push_str("<div class=\"scroll\"><table><thead><tr><th>process<th class=\"n\">MiB/s, mean<th>cgroup</tr></thead><tbody>");
+    for used in usage.programs.iter().take(MAX_PROGRAMS) {
+        let cgroup = used.program.cgroup.as_deref().map(cgroup_name);
+        *out += &format!(
+            "<tr><td class=\"long\">{}<td class=\"n\">{}<td class=\"long\">{}</tr>",
+            name(&program_text(&used.program)),
+            number(used.total_bytes / usage.seconds.max(f64::MIN_POSITIVE) / 1_048_576.0),
+            name(&cgroup.unwrap_or_default()),
         );
     }
     out.push_str("</tbody></table></div>");

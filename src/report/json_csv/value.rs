@@ -12,13 +12,17 @@ use crate::fixed_decimal::{push_millionths, push_whole};
 use crate::sanitize::{push_json_string, push_quoted, sanitize};
 use Field::{Flag, Json, Name, Number, Sentences, Text, Time, Whole, Word, Words};
 
-/// How lines for programs are written.
+/// A format for other programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineFormat {
+    /// JSON Lines: an object on a line of its own.
     Json,
+    /// RFC 4180, but lines end with only a newline; the names of the fields come first.
     Csv,
-    /// CSV in which no name is a formula.
+    /// The same, but no name is a formula for a spreadsheet.
     Spreadsheet,
+    /// The line protocol of InfluxDB.
+    Influx,
 }
 
 /// The value of a field; `None` is null in JSON and an empty cell in CSV.
@@ -140,8 +144,13 @@ pub(crate) fn time_text(time: Timestamp) -> String {
     format!("{time:.6}")
 }
 
+/// Returns a time in seconds since 1970.
+pub(crate) fn epoch_seconds(time: Timestamp) -> f64 {
+    time.as_microsecond() as f64 / 1e6
+}
+
 /// Appends a number with at most six decimals, which is finer than the resolution of the counters.
-fn push_number(value: f64, out: &mut Vec<u8>) {
+pub(super) fn push_number(value: f64, out: &mut Vec<u8>) {
     if !value.is_finite() {
         out.extend_from_slice(b"null");
     } else if (0.0..MAX_EXACT).contains(&value) {

@@ -12,6 +12,14 @@ use jiff::tz::TimeZone;
 pub(crate) use table::{KEEP, TextTable, fit_columns};
 pub(crate) use wrap::{ellipsize, push_lines, text_width, wrap, wrap_list};
 
+/// The multiple of an interval from which its numbers are said to be means over a longer time.
+const MIN_MEAN_RATIO: f64 = 1.5;
+
+/// Returns the seconds over which numbers are means; `None` if that is about the length of the interval.
+pub(crate) fn mean_of_s(elapsed_s: f64, interval_s: f64) -> Option<f64> {
+    (elapsed_s > MIN_MEAN_RATIO * interval_s).then_some(elapsed_s)
+}
+
 /// A time of day: `16:04:47`.
 pub(crate) fn time_of_day(at: Timestamp, zone: &TimeZone) -> String {
     at.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string()

@@ -1,6 +1,7 @@
 //! The columns of the table and the keys to sort devices by, as data, with their cells.
 
 use std::borrow::Cow;
+use std::str::FromStr;
 
 use super::Emphasis;
 use crate::intervals::{DeviceActivity, DeviceInterval, OngoingIncident};
@@ -21,12 +22,13 @@ pub(super) const VERDICT_WIDTH: usize = 10;
 pub(super) const VERDICT_WIDTH_WITH_TIME: usize = 15;
 
 /// A column, or another key to sort by.
+#[derive(Debug)]
 pub(super) struct Column {
     /// Its title; that of a key is its name.
     pub(super) title: &'static str,
     pub(super) quantity: &'static Quantity,
     /// What the help says of it after its meaning.
-    note: &'static str,
+    pub(super) note: &'static str,
     /// Its width with the blank before it.
     pub(super) width: usize,
     /// Its importance: columns with lower ranks are dropped first.
@@ -34,7 +36,7 @@ pub(super) struct Column {
     text: CellText,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 enum CellText {
     Number,
     /// A latency, marked if it is an estimate, emphasized by the saturation of its requests.
@@ -58,9 +60,9 @@ const fn column(quantity: &'static Quantity, width: usize, rank: u8, text: CellT
     }
 }
 
-/// A key that is not a column.
+/// A key that is a column only on request.
 const fn key(quantity: &'static Quantity) -> Column {
-    column(quantity, 0, 0, Number)
+    column(quantity, 8, 80, Number)
 }
 
 /// The place of the verdict among all of them: the more severe, the higher.
@@ -73,8 +75,19 @@ const VERDICT: Quantity = Quantity {
     value: |_, of| Some(f64::from(of.verdict()? as u8)),
 };
 
+/// What the columns say that are only for logs of other tools.
+pub(super) const UNSPLIT: &str = "; shown for logs that do not split them";
+
 /// The columns from left to right.
 pub(super) static COLUMNS: &[Column] = &[
+    Column {
+        note: UNSPLIT,
+        ..column(&IOPS, 7, 94, Number)
+    },
+    Column {
+        note: UNSPLIT,
+        ..column(&AWAIT_MS, 9, 99, Latency)
+    },
     column(&READS_PER_S, 6, 93, Number),
     column(&READ_KIB_PER_S, 6, 91, Number),
     column(&READ_AWAIT_MS, 8, 99, Latency),
@@ -92,14 +105,10 @@ pub(super) static COLUMNS: &[Column] = &[
     column(&READ_MERGE_PCT, 5, 40, Number),
     column(&WRITE_MERGE_PCT, 5, 40, Number),
     column(&DISCARD_MERGE_PCT, 5, 5, Number),
-    column(&READ_QUEUE, 5, 90, Number),
-    column(&WRITE_QUEUE, 5, 90, Number),
+    column(&READ_QUEUE, 5, 65, Number),
+    column(&WRITE_QUEUE, 5, 65, Number),
     column(&DISCARD_QUEUE, 5, 5, Number),
-    // Shown only if the columns above do not fit; a sort key for users of iostat's aqu-sz.
-    Column {
-        note: "; shown where r_qu and w_qu do not fit",
-        ..column(&QUEUE, 6, 98, Number)
-    },
+    column(&QUEUE, 6, 98, Number),
     column(&IN_FLIGHT, 6, 82, Number),
     column(&UTIL_PCT, 6, 97, Util),
     Column {
@@ -177,8 +186,9 @@ impl Column {
         if matches!(text, b"-" | b"0" | b"0%") {
             return Emphasis::Dim;
         }
+        let is_trouble = activity.shown_verdict.is_some_and(Verdict::is_trouble);
         match self.text {
-            Latency | Saturation => {
+            Latency | Saturation if is_trouble => {
                 let saturation = self.quantity.requests.saturation(&activity.judged);
                 Emphasis::of_saturation(saturation, threshold)
             }
@@ -188,7 +198,7 @@ impl Column {
                 Some(verdict) if verdict.is_trouble() => Emphasis::Alert,
                 _ => Emphasis::Plain,
             },
-            CellText::Verdict | Number | Util => Emphasis::Plain,
+            _ => Emphasis::Plain,
         }
     }
 
@@ -206,7 +216,7 @@ fn push_right(text: &str, width: usize, out: &mut Vec<u8>) {
 /// requests is only approximate (`~`) or a bound (`<`).
 pub(super) fn latency_figure(await_ms: f64, of: &Completed) -> Figure {
     const APPROXIMATE_FRACTION: f64 = 0.1;
-    let resolution_ms = 1.0 / of.timed_ios as f64;
+    let resolution_ms = 1.0 / of.timed_ios;
     if await_ms == 0.0 {
         time_figure(resolution_ms).with_prefix(Some(b'<'))
     } else {
@@ -220,11 +230,15 @@ pub(super) fn latency_figure(await_ms: f64, of: &Completed) -> Figure {
 fn verdict_cell(activity: &DeviceActivity, max_width: usize) -> Option<Cow<'static, str>> {
     let name = activity.shown_verdict.map(Verdict::name);
     let is_trouble = activity.shown_verdict.is_some_and(Verdict::is_trouble);
-    let ongoing = activity.incident.as_ref().filter(|_| is_trouble);
-    let text = match ongoing {
-        Some(ongoing) if ongoing.is_victim => format!("{} {}", name?, incident_time(ongoing)),
-        Some(ongoing) => format!("see {}", sanitize(&ongoing.incident.victim.label)),
-        None => return name.map(Cow::from),
+    let has_work = activity.shown_verdict > Some(Verdict::Idle);
+    let text = match &activity.incident {
+        Some(ongoing) if ongoing.is_victim && is_trouble => {
+            format!("{} {}", name?, incident_time(ongoing))
+        }
+        Some(ongoing) if !ongoing.is_victim && has_work => {
+            format!("see {}", sanitize(&ongoing.incident.victim.label))
+        }
+        _ => return name.map(Cow::from),
     };
     Some(match text.chars().count() <= max_width {
         true => text.into(),
@@ -245,6 +259,27 @@ pub(crate) fn incident_time(ongoing: &OngoingIncident) -> String {
 
 fn keys() -> impl Iterator<Item = &'static Column> {
     COLUMNS.iter().chain(MORE_KEYS)
+}
+
+/// Columns chosen by their names.
+#[derive(Clone, Debug)]
+pub struct ColumnList(pub(super) Vec<&'static Column>);
+
+impl FromStr for ColumnList {
+    type Err = String;
+
+    /// Parses titles, names in JSON or names of iostat, with commas between them.
+    fn from_str(words: &str) -> Result<Self, String> {
+        let mut columns = Vec::new();
+        for word in words.split(',').map(str::trim) {
+            let title = find(word).map_or(word, |quantity| quantity.title);
+            let column = keys().find(|column| column.title.eq_ignore_ascii_case(title));
+            columns.push(column.ok_or_else(|| {
+                format!("there is no column '{word}'; 'blkstat help columns' lists them")
+            })?);
+        }
+        Ok(Self(columns))
+    }
 }
 
 /// Returns the names of the sort keys: the column titles, `util_ub` for `≤util`, and `iops`, `MB/s`, `await`.
@@ -328,10 +363,13 @@ mod tests {
     #[test]
     #[cfg(feature = "top")]
     fn cells_are_those_of_the_table_and_of_the_sort_keys() {
-        use crate::metrics::Interval;
+        use crate::metrics::{Amount, Interval};
         let reads = Completed::example(1.0, 2000, 1.5);
         let writes = Completed {
-            sectors: 4480,
+            sectors: Amount {
+                ns: 1_000_000_000,
+                sum: 4480.0,
+            },
             ..Completed::example(1.0, 0, 0.0)
         };
         let stats = Interval {

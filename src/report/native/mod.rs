@@ -8,16 +8,15 @@ mod summary;
 mod table;
 
 pub(super) use self::columns::columns_with_meanings;
-use self::columns::{COLUMNS, Column, VERDICT_WIDTH, VERDICT_WIDTH_WITH_TIME};
+use self::columns::{COLUMNS, Column, UNSPLIT, VERDICT_WIDTH, VERDICT_WIDTH_WITH_TIME};
 #[cfg(feature = "top")]
 pub(crate) use self::columns::{Cell, cell, incident_time};
-pub use self::columns::{sort_keys, sort_value};
+pub use self::columns::{ColumnList, sort_keys, sort_value};
 #[cfg(feature = "top")]
 pub(crate) use self::lines::{event_text, header_line, state_message, who_line};
 pub use self::table::TableWriter;
 use crate::counters::Columns;
 use crate::intervals::DeviceInterval;
-use crate::quantities::device::{DISCARD_QUEUE, QUEUE, READ_QUEUE, WRITE_QUEUE};
 use crate::report::layout::{UNLIMITED_WIDTH, ellipsize, fit_columns, text_width};
 use crate::sanitize::sanitize;
 
@@ -37,11 +36,22 @@ pub struct TableOptions {
     pub explain: bool,
     /// Show the cgroups and blocked tasks of devices that are not ok.
     pub who: bool,
-    /// Use colors on a terminal.
+    /// Use colors.
     pub colors: bool,
     /// Latency, as a multiple of unloaded latency, from which it is colored as an alert.
     pub saturation_threshold: f64,
+    /// Begin each line of a device with the time.
+    pub has_times: bool,
+    /// The columns that are wanted; `None` for as many of all as fit.
+    pub columns: Option<ColumnList>,
 }
+
+/// The width of the time before each device, with the blank behind it.
+const TIME_WIDTH: usize = 9;
+/// Its title.
+const TIME_TITLE: &str = "time";
+/// What begins a line that explains the line above, so that no program takes it for that of a device.
+const EXPLANATION: &str = "\u{2514} ";
 
 /// Returns the maximum width of names on lines of `width` columns.
 fn max_name_width(width: usize) -> usize {
@@ -142,8 +152,6 @@ const MOUNTS_TITLE: &str = "mountpoints";
 const MOUNTS_GAP: usize = 2;
 /// The rank of the mount points among the columns: that of throughput is below.
 const MOUNTS_RANK: u8 = 92;
-/// The columns that `queue` replaces if they do not fit.
-const QUEUES: [&str; 3] = [READ_QUEUE.title, WRITE_QUEUE.title, DISCARD_QUEUE.title];
 
 /// The columns shown, and their widths.
 struct ColumnChoice {
@@ -184,29 +192,29 @@ impl ColumnChoice {
         let counted = counted_columns(lines);
         let mut candidates: Vec<&Column> = COLUMNS.iter().collect();
         candidates.retain(|column| options.all_columns || column.quantity.needs() <= counted);
-        let without = |titles: &[&str]| {
-            let mut others = candidates.clone();
-            others.retain(|column| !titles.contains(&column.title));
-            others
-        };
+        let is_unsplit = lines.iter().filter_map(|line| line.stats()).any(|stats| {
+            let unsplit = &stats.unsplit;
+            unsplit.is_counted() || unsplit.time.ns > 0
+        });
+        candidates.retain(|column| is_unsplit || column.note != UNSPLIT);
+        if let Some(ColumnList(wanted)) = &options.columns {
+            candidates.clone_from(wanted);
+        }
         let mounts = match options.mounts {
             true => MOUNTS_GAP + mounts_width.max(MOUNTS_TITLE.len()),
             false => 0,
         };
-        let room = line_width.saturating_sub(name_width);
-        if options.all_columns {
-            choice.fit(&candidates, mounts, room);
-        } else {
-            choice.fit(&without(&[QUEUE.title]), mounts, room);
+        let times = if options.has_times { TIME_WIDTH } else { 0 };
+        choice.fit(
+            &candidates,
+            mounts,
+            line_width.saturating_sub(times + name_width),
+        );
+        let mut titles = String::new();
+        if options.has_times {
+            titles += &format!("{TIME_TITLE:<TIME_WIDTH$}");
         }
-        if choice
-            .hidden
-            .iter()
-            .any(|title| QUEUES[..2].contains(title))
-        {
-            choice.fit(&without(&QUEUES), mounts, room);
-        }
-        let mut titles = format!("{NAME_TITLE:<name_width$}");
+        titles += &format!("{NAME_TITLE:<name_width$}");
         for column in &choice.shown {
             let width = choice.width(column);
             choice.cells_width += width;
@@ -340,15 +348,14 @@ mod column_choice_tests {
     #[test]
     fn columns_depend_on_what_the_kernel_counts() {
         let count = |columns| titles(&layout(None), columns).0.split(' ').count();
-        let basic = "r/s rMB/s r_await r_sz w/s wMB/s w_await w_sz rmrg wmrg r_qu w_qu inflt util ≤util r_sat w_sat verdict";
+        let basic = "r/s rMB/s r_await r_sz w/s wMB/s w_await w_sz rmrg wmrg r_qu w_qu queue inflt util ≤util r_sat w_sat verdict";
         assert_eq!(
             titles(&layout(None), Columns::Basic),
             (basic.to_owned(), String::new())
         );
-        // All columns except `queue`, which adds nothing to the queues by direction.
         assert_eq!(
             (count(Columns::Discards), count(Columns::Flushes)),
-            (18 + 6, COLUMNS.len() - 1)
+            (19 + 6, COLUMNS.len() - 2)
         );
         let all = TableOptions {
             all_columns: true,
@@ -356,7 +363,7 @@ mod column_choice_tests {
         };
         assert_eq!(
             titles(&all, Columns::Basic).0.split(' ').count(),
-            COLUMNS.len()
+            COLUMNS.len() - 2
         );
         let state = DeviceState::Event(EventKind::Appeared);
         let unknown = DeviceInterval {
@@ -365,15 +372,15 @@ mod column_choice_tests {
         };
         assert_eq!(
             choice(&layout(None), &unknown).shown.len(),
-            COLUMNS.len() - 1
+            COLUMNS.len() - 2
         );
     }
 
     #[test]
     fn narrow_tables_keep_what_matters() {
         let all_but_discards = [
-            "r/s rMB/s r_await r_sz w/s wMB/s w_await w_sz r_qu w_qu inflt util ≤util r_sat w_sat verdict",
-            "r/s rMB/s r_await w/s wMB/s w_await r_qu w_qu inflt util r_sat w_sat verdict",
+            "r/s rMB/s r_await w/s wMB/s w_await r_qu w_qu queue inflt util ≤util r_sat w_sat verdict",
+            "r/s rMB/s r_await w/s wMB/s w_await queue inflt util r_sat w_sat verdict",
             "r/s rMB/s r_await w/s wMB/s w_await queue util verdict",
             "r/s r_await w/s w_await queue util verdict",
             "r_await queue util verdict",
@@ -386,7 +393,7 @@ mod column_choice_tests {
                 "{width}"
             );
         }
-        let hidden = "rMB/s r_sz wMB/s w_sz rmrg wmrg inflt ≤util r_sat w_sat";
+        let hidden = "rMB/s r_sz wMB/s w_sz rmrg wmrg r_qu w_qu inflt ≤util r_sat w_sat";
         assert_eq!(
             titles(&layout(Some(60)), Columns::Basic).1,
             hidden,
@@ -405,7 +412,7 @@ mod column_choice_tests {
             mounts: true,
             ..options(100)
         };
-        let at_100 = "r/s rMB/s r_await w/s wMB/s w_await r_qu w_qu util verdict";
+        let at_100 = "r/s rMB/s r_await w/s wMB/s w_await queue util verdict";
         assert_eq!(titles(&mounts, Columns::Flushes).0, at_100);
     }
 }

@@ -1,5 +1,6 @@
 //! The table: a block of lines for each interval.
 
+use std::collections::{HashMap, HashSet};
 use std::io::Write;
 
 use jiff::tz::TimeZone;
@@ -8,17 +9,21 @@ use unicode_width::UnicodeWidthStr;
 use super::lines::{GAP, Message, date, event_text, header_line, who_line};
 use super::summary::draw_summary;
 use super::{
-    ColumnChoice, Emphasis, MOUNTS_GAP, TableOptions, max_mounts_width, paint, paint_from,
+    ColumnChoice, EXPLANATION, Emphasis, MOUNTS_GAP, TIME_WIDTH, TableOptions, max_mounts_width,
+    paint, paint_from,
 };
-use crate::attribution::Attribution;
+use crate::attribution::{Attribution, ReachedLimit};
 use crate::intervals::{DeviceActivity, DeviceInterval, DeviceSummary, IntervalRows, RunSpan};
-use crate::judge::{IoDirection, Verdict};
+use crate::judge::{Evidence, Verdict};
 use crate::metrics::Completed;
 use crate::quantities::Quantity;
-use crate::quantities::device::{DISCARDS_PER_S, FLUSH_AWAIT_MS, FLUSHES_PER_S};
+use crate::quantities::device::{DISCARDS_PER_S, FLUSHES_PER_S};
 use crate::report::evidence::{
-    hidden_io_wait_text, incident_parts, no_cpu_text, present_harm, timed_evidence_sentences,
+    HIDDEN_WAITS, at_limit_text, cgroup_limit_text, health_text, host_texts, incident_parts,
+    present_harm, timed_evidence_sentences, user_text,
 };
+use crate::report::layout::number_format::percent;
+use crate::report::layout::sentence_numbers::counted;
 use crate::report::layout::{
     DEFAULT_WIDTH, UNLIMITED_WIDTH, ellipsize, sentence_width, text_width, time_of_day, wrap,
 };
@@ -28,6 +33,34 @@ use crate::sanitize::sanitize;
 const MIN_SCREEN_ROWS: usize = 5;
 /// The number of lines after which the column titles are repeated without a terminal.
 const DEFAULT_ROWS: usize = 50;
+
+/// The most lines about an incident below a device.
+const MAX_INCIDENT_LINES: usize = 2;
+
+/// Returns the limit of a cgroup that does not hold the device back; `None` if none is reached.
+fn limit_beside(activity: &DeviceActivity) -> Option<&ReachedLimit> {
+    for evidence in &activity.judged.assessment().evidence {
+        if let Evidence::AtLimit(reached) = evidence
+            && !reached.holds_device
+        {
+            return Some(reached);
+        }
+    }
+    None
+}
+
+/// The calm devices that have no line of their own: `48 more devices, ok, at most 3.1% util`.
+fn folded_text(devices: &[DeviceInterval]) -> String {
+    let mut most = 0.0_f64;
+    for stats in devices.iter().filter_map(DeviceInterval::stats) {
+        most = most.max(stats.util_pct().unwrap_or(0.0));
+    }
+    format!(
+        "{}, ok, at most {} util",
+        counted(devices.len() as u64, "more device"),
+        percent(most)
+    )
+}
 
 /// Draws intervals one after the other, in columns that keep their positions.
 pub struct TableWriter {
@@ -47,16 +80,22 @@ pub struct TableWriter {
     lines_since_titles: Option<usize>,
     /// The date of the last interval.
     date: String,
+    /// The time of day at its end.
+    time: String,
     has_explained_mark: bool,
-    /// True if the last interval had hardly any CPU available.
-    lacked_cpu: bool,
+    /// For each of [`host_texts`] whether the last interval had it.
+    host_texts_said: [bool; 5],
+    /// The devices of which it was said what the kernel says is wrong.
+    health_said: HashSet<String>,
+    /// The limits of cgroups that were said below devices which they don't hold back, by device.
+    limits_said: HashMap<String, String>,
 }
 
 impl TableWriter {
     /// Creates a writer of the default size, which [`Self::resize`] changes.
     pub fn new(options: &TableOptions, is_screen: bool, time_zone: TimeZone) -> Self {
         let options = TableOptions {
-            colors: options.colors && is_screen,
+            columns: options.columns.clone(),
             ..*options
         };
         let width = options.fitted_width(is_screen.then_some(DEFAULT_WIDTH));
@@ -70,8 +109,11 @@ impl TableWriter {
             time_zone,
             lines_since_titles: None,
             date: String::new(),
+            time: String::new(),
             has_explained_mark: false,
-            lacked_cpu: false,
+            host_texts_said: [false; 5],
+            health_said: HashSet::new(),
+            limits_said: HashMap::new(),
         }
     }
 
@@ -102,12 +144,19 @@ impl TableWriter {
 
     /// Appends an interval: the host, devices that appeared or disappeared, then a line for each device.
     pub fn push_interval(&mut self, rows: &IntervalRows, out: &mut Vec<u8>) {
-        let lines: Vec<&DeviceInterval> = rows.devices.iter().chain(&rows.total).collect();
+        let (devices, folded) = rows.devices.split_at(self.shown_count(&rows.devices));
+        let lines: Vec<&DeviceInterval> = devices.iter().chain(&rows.total).collect();
         if !self.has_columns && !lines.is_empty() {
             self.columns = ColumnChoice::new(&self.options, self.width, &lines);
             self.has_columns = true;
         }
         let are_titles_due = self.are_titles_due(lines.len() + rows.events.len() + 2);
+        if are_titles_due && !lines.is_empty() {
+            // A new screen says it again.
+            self.host_texts_said = [false; 5];
+            self.health_said.clear();
+            self.limits_said.clear();
+        }
         if self.lines_since_titles.is_some() {
             self.push_line("", Emphasis::Plain, out);
         }
@@ -116,21 +165,15 @@ impl TableWriter {
             self.push_line(&date, Emphasis::Dim, out);
             self.date = date;
         }
+        let end = rows.header.end;
+        self.time = end.map_or_else(String::new, |end| time_of_day(end, &self.time_zone));
         let segments = header_line(&rows.header, &self.time_zone, self.width);
         for (index, (text, emphasis)) in segments.iter().enumerate() {
             out.extend_from_slice(if index == 0 { b"" } else { GAP.as_bytes() });
             paint(text, *emphasis, self.options.colors, out);
         }
         self.push_line("", Emphasis::Plain, out);
-        if let Some(text) = hidden_io_wait_text(&rows.header).filter(|_| self.options.explain) {
-            self.push_wrapped(&text, "  ", out);
-        }
-        let no_cpu = no_cpu_text(&rows.header);
-        // The host line has the number; the sentence is said when it begins.
-        if let Some(text) = no_cpu.as_ref().filter(|_| !self.lacked_cpu) {
-            self.push_wrapped(text, "  ", out);
-        }
-        self.lacked_cpu = no_cpu.is_some();
+        self.push_host_texts(rows, out);
         for event in &rows.events {
             let text = event_text(event);
             self.push_line(
@@ -147,11 +190,74 @@ impl TableWriter {
                 self.push_titles(out);
             }
             self.push_device(line, out);
+            self.push_doubt(line, rows.attribution.as_ref(), out);
             if let Some(attribution) = rows.attribution.as_ref().filter(|_| self.options.who) {
                 self.push_who(line, attribution, out);
             }
         }
+        if !folded.is_empty() {
+            self.explain(&folded_text(folded), Emphasis::Dim, out);
+        }
         self.explain_mark(&lines, out);
+    }
+
+    /// Returns how many of the devices, the remarkable ones first, get a line of their own: on a screen no more calm ones
+    /// than fit on it.
+    fn shown_count(&self, devices: &[DeviceInterval]) -> usize {
+        if !self.is_screen {
+            return devices.len();
+        }
+        let is_calm = |device: &DeviceInterval| {
+            device.activity().is_some() && device.shown_verdict() <= Some(Verdict::Ok)
+        };
+        let first_calm = devices.iter().position(is_calm);
+        let Some(first_calm) = first_calm else {
+            return devices.len();
+        };
+        if !devices[first_calm..].iter().all(is_calm) {
+            return devices.len();
+        }
+        let room = self.rows.max(MIN_SCREEN_ROWS) - MIN_SCREEN_ROWS;
+        devices.len().min(room.max(first_calm))
+    }
+
+    /// Appends what keeps programs waiting whatever the disks do, once on each screen: the host line goes on to show its
+    /// numbers. A device in trouble may be what no device shows.
+    fn push_host_texts(&mut self, rows: &IntervalRows, out: &mut Vec<u8>) {
+        let is_trouble = |row: &DeviceInterval| row.verdict().is_some_and(Verdict::is_trouble);
+        let has_trouble = rows.devices.iter().any(is_trouble);
+        for (index, text) in host_texts(&rows.header, rows.attribution.as_ref())
+            .into_iter()
+            .enumerate()
+        {
+            let is_said = std::mem::replace(&mut self.host_texts_said[index], text.is_some());
+            let is_hidden_wait = index >= HIDDEN_WAITS;
+            if let Some(text) = text
+                && !is_said
+                && !(is_hidden_wait && has_trouble)
+            {
+                self.explain(&text, Emphasis::Dim, out);
+            }
+        }
+    }
+
+    /// Appends what the kernel says is wrong with a device that is not in trouble, once on each screen.
+    fn push_health(&mut self, line: &DeviceInterval, out: &mut Vec<u8>) {
+        let device = line.device();
+        let Some(activity) = line.activity() else {
+            return;
+        };
+        // Compared with itself, it has no new errors: what is left is its state.
+        let health = activity.health.as_ref();
+        let text = health.and_then(|now| health_text(device, &now.troubles(Some(now)), None));
+        let is_trouble = line.verdict().is_some_and(Verdict::is_trouble);
+        let Some(text) = text.filter(|_| !is_trouble) else {
+            self.health_said.remove(device);
+            return;
+        };
+        if self.health_said.insert(device.to_owned()) {
+            self.explain(&text, Emphasis::Dim, out);
+        }
     }
 
     /// Appends a note that names the hidden columns, at the end of a run.
@@ -159,7 +265,7 @@ impl TableWriter {
         if self.has_columns && !self.columns.hidden.is_empty() {
             let (width, titles) = (self.width, self.columns.hidden.join(" "));
             let note = format!("hidden at width {width}: {titles} (--width N, --all-columns)");
-            self.push_wrapped(&note, "", out);
+            self.explain(&note, Emphasis::Dim, out);
         }
     }
 
@@ -190,6 +296,10 @@ impl TableWriter {
     }
 
     fn push_device(&mut self, line: &DeviceInterval, out: &mut Vec<u8>) {
+        if self.options.has_times {
+            let time = format!("{:TIME_WIDTH$}", self.time);
+            out.extend_from_slice(time.as_bytes());
+        }
         self.push_name(line.label(), out);
         let has_mounts = self.options.mounts && !line.names.mountpoints.is_empty();
         let activity = line.activity();
@@ -206,8 +316,25 @@ impl TableWriter {
         out.push(b'\n');
         self.lines_since_titles = self.lines_since_titles.map(|since| since.saturating_add(1));
         self.push_incident(line, out);
+        self.push_limit(line, out);
+        self.push_health(line, out);
         if self.options.explain {
             self.push_evidence(line, out);
+        }
+    }
+
+    /// Appends the limit that holds a cgroup back but not the device, once when it is reached.
+    fn push_limit(&mut self, line: &DeviceInterval, out: &mut Vec<u8>) {
+        let device = line.device();
+        let alone = line.activity().filter(|one| one.incident.is_none());
+        let Some(reached) = alone.and_then(limit_beside) else {
+            self.limits_said.remove(device);
+            return;
+        };
+        let limit = at_limit_text(&reached.limit);
+        if self.limits_said.get(device) != Some(&limit) {
+            self.explain(&cgroup_limit_text(reached), Emphasis::Dim, out);
+            self.limits_said.insert(device.to_owned(), limit);
         }
     }
 
@@ -242,40 +369,72 @@ impl TableWriter {
         }
     }
 
-    /// Appends what is known of the incident of a device that suffers from it: on one line, and on several if the
-    /// latency that made the verdict would be nowhere else, because the columns of flushes are hidden.
+    /// Appends what is known of the incident of a device that suffers from it.
     fn push_incident(&mut self, line: &DeviceInterval, out: &mut Vec<u8>) {
-        let is_trouble = line.shown_verdict().is_some_and(Verdict::is_trouble);
-        let Some(ongoing) = line.incident().filter(|one| one.is_victim && is_trouble) else {
+        let has_work = line.shown_verdict() > Some(Verdict::Ok);
+        let Some(ongoing) = line.incident().filter(|one| one.is_victim && has_work) else {
             return;
         };
-        let parts = incident_parts(
-            &ongoing.incident,
-            &present_harm(&ongoing.incident, line.stats()),
+        let harm = present_harm(&ongoing.incident, line.stats());
+        self.push_parts(
+            &incident_parts(&ongoing.incident, &harm),
+            Emphasis::Warning,
+            out,
         );
-        if ongoing.incident.requests == Some(IoDirection::Flushes)
-            && !self.is_shown(&FLUSH_AWAIT_MS)
-        {
-            self.push_paragraph(&parts.join("; "), "  ", Emphasis::Warning, out);
-            return;
-        }
+    }
+
+    /// Appends the parts of a sentence. A screen leaves out those that do not fit on two lines, but never the first.
+    fn push_parts(&mut self, parts: &[String], emphasis: Emphasis, out: &mut Vec<u8>) {
+        let width = sentence_width(self.width).saturating_sub(2 * EXPLANATION.width());
         let mut text = String::new();
         for part in parts {
-            let separator = if text.is_empty() { "  " } else { "; " };
-            if text.is_empty() || text.width() + 2 + part.width() <= self.width {
-                text += &format!("{separator}{part}");
+            let longer = if text.is_empty() {
+                part.clone()
+            } else {
+                format!("{text}; {part}")
+            };
+            let fits = || wrap(&longer, width).len() <= MAX_INCIDENT_LINES;
+            if text.is_empty() || !self.is_screen || fits() {
+                text = longer;
             }
         }
         if !text.is_empty() {
-            self.push_line(&ellipsize(&text, self.width), Emphasis::Warning, out);
+            self.explain(&text, emphasis, out);
         }
+    }
+
+    /// Appends why a device that is not in trouble is not ok either, and who uses it.
+    fn push_doubt(
+        &mut self,
+        line: &DeviceInterval,
+        attribution: Option<&Attribution>,
+        out: &mut Vec<u8>,
+    ) {
+        let is_doubtful = matches!(
+            line.shown_verdict(),
+            Some(Verdict::Busy | Verdict::Queueing)
+        );
+        let Some(activity) = line.activity().filter(|_| is_doubtful) else {
+            return;
+        };
+        if activity.incident.is_some() || self.options.explain {
+            return;
+        }
+        let sentences = timed_evidence_sentences(activity, |at| time_of_day(at, &self.time_zone));
+        // The others say the same of another kind of requests.
+        let first = sentences.first();
+        let mut parts: Vec<String> = Vec::new();
+        parts.extend(first.map(|sentence| sanitize(sentence).into_owned()));
+        let usage = attribution.and_then(|attribution| attribution.device(line.device()));
+        parts.extend(usage.and_then(user_text));
+        self.push_parts(&parts, Emphasis::Dim, out);
     }
 
     /// Appends the cgroups that use a device, and the tasks that are blocked.
     fn push_who(&mut self, line: &DeviceInterval, attribution: &Attribution, out: &mut Vec<u8>) {
         let has_work = line.shown_verdict() > Some(Verdict::Ok);
         if has_work && let Some(text) = who_line(line.device(), attribution) {
-            self.push_wrapped(&text, "  ", out);
+            self.explain(&text, Emphasis::Dim, out);
         }
     }
 
@@ -290,7 +449,7 @@ impl TableWriter {
             return;
         }
         for sentence in timed_evidence_sentences(activity, |at| time_of_day(at, &self.time_zone)) {
-            self.push_wrapped(&sanitize(&sentence), "  ", out);
+            self.explain(&sanitize(&sentence), Emphasis::Dim, out);
         }
     }
 
@@ -322,8 +481,8 @@ impl TableWriter {
     /// Returns whether a device only had discards or flushes, and their columns are hidden.
     fn is_activity_hidden(&self, activity: &DeviceActivity) -> bool {
         let stats = &activity.judged.interval;
-        let has_none = |of: &Completed| of.count() == Some(0);
-        let is_hidden = |of: &Completed, rate| of.ios > 0 && !self.is_shown(rate);
+        let has_none = |of: &Completed| of.count() == Some(0.0);
+        let is_hidden = |of: &Completed, rate| of.ios.sum > 0.0 && !self.is_shown(rate);
         has_none(&stats.reads)
             && has_none(&stats.writes)
             && (is_hidden(&stats.discards, &DISCARDS_PER_S)
@@ -357,21 +516,17 @@ impl TableWriter {
         if !self.has_explained_mark && activities.any(has_mark) {
             self.has_explained_mark = true;
             let text = "? kernel util is implausible: above its upper bound";
-            self.push_wrapped(text, "", out);
+            self.explain(text, Emphasis::Dim, out);
         }
     }
 
     /// Appends a text in dim lines, each after `indent`.
-    fn push_wrapped(&mut self, text: &str, indent: &str, out: &mut Vec<u8>) {
-        self.push_paragraph(text, indent, Emphasis::Dim, out);
-    }
-
-    fn push_paragraph(&mut self, text: &str, indent: &str, emphasis: Emphasis, out: &mut Vec<u8>) {
-        for line in wrap(
-            text,
-            sentence_width(self.width).saturating_sub(indent.len()),
-        ) {
-            self.push_line(&format!("{indent}{line}"), emphasis, out);
+    /// Appends a sentence that explains the line above.
+    fn explain(&mut self, text: &str, emphasis: Emphasis, out: &mut Vec<u8>) {
+        let width = sentence_width(self.width).saturating_sub(2 * EXPLANATION.width());
+        for (index, line) in wrap(text, width).iter().enumerate() {
+            let indent = if index == 0 { "" } else { "  " };
+            self.push_line(&format!("{EXPLANATION}{indent}{line}"), emphasis, out);
         }
     }
 
@@ -418,14 +573,15 @@ mod tests {
         }
     }
 
-    /// Prints two intervals of this number of devices, on a screen of ten lines or none.
-    fn printed(devices: usize, is_screen: bool) -> Vec<String> {
+    /// Prints two intervals of this number of devices with a verdict, on a screen of ten lines or none.
+    fn printed(devices: usize, is_screen: bool, verdict: Verdict) -> Vec<String> {
         let mut table = table(100, is_screen);
-        let rows = interval(
-            (0..devices)
-                .map(|_| device(DeviceState::Active(Box::default())))
-                .collect(),
-        );
+        let activity = DeviceActivity {
+            shown_verdict: Some(verdict),
+            ..DeviceActivity::default()
+        };
+        let row = device(DeviceState::Active(Box::new(activity)));
+        let rows = interval(vec![row; devices]);
         let mut out = Vec::new();
         table.push_interval(&rows, &mut out);
         table.push_interval(&rows, &mut out);
@@ -439,7 +595,7 @@ mod tests {
     #[test]
     fn the_titles_stay_in_sight_within_a_block_on_a_screen() {
         let is_header = |line: &&String| line.starts_with("device");
-        let lines = printed(100, true);
+        let lines = printed(100, true, Verdict::Busy);
         // The last of the ten lines is needed for the cursor.
         let is_seen = |lines: &[String]| lines.iter().any(|line| is_header(&line));
         let first = lines.iter().position(|line| is_header(&line)).unwrap();
@@ -453,8 +609,19 @@ mod tests {
             lines.iter().filter(is_header).count(),
             2 * 100usize.div_ceil(8)
         );
-        assert_eq!(printed(100, false).iter().filter(is_header).count(), 2);
-        assert_eq!(printed(2, true).iter().filter(is_header).count(), 1);
+        let count = |lines: Vec<String>| lines.iter().filter(is_header).count();
+        assert_eq!(count(printed(100, false, Verdict::Busy)), 2);
+        assert_eq!(count(printed(2, true, Verdict::Busy)), 1);
+    }
+
+    #[test]
+    fn on_a_screen_calm_devices_take_no_more_lines_than_it_has() {
+        let count = |lines: &[String]| lines.iter().filter(|line| line.starts_with("sda")).count();
+        let lines = printed(100, true, Verdict::Ok);
+        assert_eq!(count(&lines), 2 * (10 - MIN_SCREEN_ROWS));
+        let folded = "└ 95 more devices, ok, at most 0% util";
+        assert!(lines.iter().any(|line| line == folded), "{lines:#?}");
+        assert_eq!(count(&printed(100, false, Verdict::Ok)), 200);
     }
 
     #[test]
@@ -489,9 +656,9 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         let (rest, notes) = lines.split_at(lines.len() - 3);
         let expected = [
-            "hidden at width 60: rMB/s r_sz wMB/s w_sz d/s dMB/s d_await",
-            "d_sz rmrg wmrg dmrg inflt ≤util r_sat w_sat (--width N,",
-            "--all-columns)",
+            "└ hidden at width 60: rMB/s r_sz wMB/s w_sz d/s dMB/s",
+            "└   d_await d_sz rmrg wmrg dmrg r_qu w_qu d_qu inflt ≤util",
+            "└   r_sat w_sat (--width N, --all-columns)",
         ];
         assert_eq!(notes, expected, "{text}");
         let mut titles: Vec<&str> = rest

@@ -17,8 +17,7 @@ use crate::judge::{BaselineSource, Verdict};
 use crate::quantities::Quantity;
 use crate::quantities::device::*;
 use crate::report::evidence::{
-    hidden_io_wait_text, incident_parts, no_cpu_text, present_harm, sign_of_begin,
-    timed_evidence_sentences,
+    host_texts, incident_parts, present_harm, sign_of_begin, timed_evidence_sentences,
 };
 use crate::report::layout::number_format::{number, percent, time};
 use crate::report::layout::{ellipsize, time_of_day, wrap};
@@ -243,8 +242,14 @@ impl App {
         }
         let mut sentences =
             timed_evidence_sentences(activity, |at| time_of_day(at, &self.options.time_zone));
-        sentences.extend(hidden_io_wait_text(&shown.frame.rows.header));
-        sentences.extend(no_cpu_text(&shown.frame.rows.header));
+        sentences.extend(
+            host_texts(
+                &shown.frame.rows.header,
+                shown.frame.rows.attribution.as_ref(),
+            )
+            .into_iter()
+            .flatten(),
+        );
         for sentence in sentences {
             push_wrapped(&sanitize(&sentence), shown.width, Style::new(), lines);
         }

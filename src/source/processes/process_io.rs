@@ -21,6 +21,8 @@ use crate::source::small_file::{read_bytes_into, read_line};
 
 /// The time between two readings of the I/O of all processes.
 const PROCESSES_PERIOD: Duration = Duration::from_secs(5);
+/// The time after which a reading is too old to be compared with the next one: nobody has asked for processes meanwhile.
+const MAX_PAUSE: Duration = Duration::from_secs(12);
 /// The most processes whose I/O is read.
 const MAX_PROCESSES: usize = 20_000;
 /// The busiest processes that are kept.
@@ -110,6 +112,11 @@ impl ProcessIoReader {
 
     /// Returns the I/O of processes, which is read again after [`PROCESSES_PERIOD`]; `None` in the first call.
     pub(in crate::source) fn read(&mut self, now: Duration) -> Option<Arc<ProcessIo>> {
+        let is_old = |look: &Look| now.saturating_sub(look.at) > MAX_PAUSE;
+        if self.look.as_ref().is_some_and(is_old) {
+            self.look = None;
+            self.found = None;
+        }
         // The second reading follows at once, so that a short run has processes, too.
         let period = if self.found.is_none() {
             Duration::ZERO

@@ -214,7 +214,6 @@ fn neither_locale_nor_terminal_changes_a_number() {
             ("TERM", "dumb"),
             ("TERM", "xterm-256color"),
             ("NO_COLOR", "1"),
-            ("CLICOLOR_FORCE", "1"),
         ] {
             let outcome = blkstat(&words).env(name, value).run();
             assert_eq!(outcome, plain, "{words} with {name}={value}");

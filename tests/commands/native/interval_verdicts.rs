@@ -203,7 +203,7 @@ fn the_table_says_how_long_ago_the_incident_began() {
     assert!(
         explained
             .lines()
-            .any(|line| line.starts_with("  18:2") && line.contains("latency")),
+            .any(|line| line.starts_with("└ 18:2") && line.contains("latency")),
         "{explained}"
     );
 }

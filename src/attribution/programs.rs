@@ -1,0 +1,353 @@
+//! Which programs use a device.
+//!
+//! The kernel counts the bytes of a process on all devices together. What a program did beyond all bytes of the disks that
+//! a device has nothing to do with, it did on that device.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Attribution, CgroupUse, DeviceUse};
+use crate::counters::{BusyProcess, IoScan, ProcessIo};
+use crate::topology::Topology;
+
+/// Above this ratio to the reads of all disks, the reads of a process cannot be its own: older recordings add those of
+/// children that have ended, which may be of any age.
+const MAX_READ_RATIO: f64 = 1.5;
+/// The fraction of its bytes that a program did surely on a device, from which it is named there.
+const MIN_CERTAIN_FRACTION: f64 = 0.5;
+/// The most programs that are kept for each device.
+const MAX_PROGRAMS: usize = 3;
+/// The largest ratio between the length of a reading of processes and that of the scans around it.
+const MAX_LENGTH_RATIO: f64 = 1.5;
+
+/// The latest reading of processes, and the bytes of the devices meanwhile.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ProcessReading {
+    pub processes: Arc<ProcessIo>,
+    /// Bytes per second, read and written, of each whole device; empty if they are not known for that time.
+    pub devices: HashMap<Arc<str>, [f64; 2]>,
+    /// The monotonic time of the scan that brought it.
+    pub at: Duration,
+}
+
+/// The processes of one name in one cgroup that use a device.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Program {
+    /// The process with the most bytes.
+    pub pid: u32,
+    pub comm: String,
+    /// The beginning of the command line of that process; `None` if it is not known.
+    pub command: Option<Arc<str>>,
+    pub cgroup: Option<Arc<str>>,
+    /// The number of its processes that were among the busiest.
+    pub process_count: usize,
+    /// The mean bytes per second, read and written, of all of them on all devices.
+    pub bytes_per_s: f64,
+    /// Those that were written.
+    pub written_per_s: f64,
+    /// The fraction of the device's bytes that they did at least; more than 1 if they wrote to memory what will be
+    /// written to the device later.
+    pub least_fraction: f64,
+}
+
+/// Notices each new reading of processes in successive scans.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Readings {
+    /// The scan that brought the latest reading or, before the first one, the first scan.
+    last: Option<Arc<IoScan>>,
+    pub(super) latest: Option<Arc<ProcessReading>>,
+}
+
+impl Readings {
+    pub(super) fn observe(&mut self, scan: &Arc<IoScan>) {
+        let last = self.last.get_or_insert_with(|| Arc::clone(scan));
+        let Some(processes) = &scan.processes else {
+            self.latest = None;
+            return;
+        };
+        if self
+            .latest
+            .as_ref()
+            .is_some_and(|known| known.processes == *processes)
+        {
+            return;
+        }
+        let elapsed_s = scan.at.saturating_sub(last.at).as_secs_f64();
+        let ratio = elapsed_s / processes.elapsed.as_secs_f64();
+        let is_same_time = ratio > 1.0 / MAX_LENGTH_RATIO && ratio < MAX_LENGTH_RATIO;
+        let devices = if is_same_time {
+            bytes_per_s(last, scan, elapsed_s)
+        } else {
+            HashMap::new()
+        };
+        self.latest = Some(Arc::new(ProcessReading {
+            processes: Arc::clone(processes),
+            devices,
+            at: scan.at,
+        }));
+        self.last = Some(Arc::clone(scan));
+    }
+}
+
+fn bytes_per_s(older: &IoScan, newer: &IoScan, elapsed_s: f64) -> HashMap<Arc<str>, [f64; 2]> {
+    let mut before = HashMap::new();
+    for device in &older.devices {
+        before.insert(device.name.as_str(), device.io);
+    }
+    let mut rates = HashMap::new();
+    for device in &newer.devices {
+        if let Some(before) = before.get(device.name.as_str()) {
+            let grown = device.io.growth_since(before);
+            let bytes = [grown.read_bytes, grown.write_bytes];
+            rates.insert(
+                Arc::from(device.name.as_str()),
+                bytes.map(|count| count as f64 / elapsed_s),
+            );
+        }
+    }
+    rates
+}
+
+impl Attribution {
+    /// What processes did in the latest reading, on all devices together; `None` if that is not known yet.
+    pub fn processes(&self) -> Option<&ProcessIo> {
+        Some(&self.reading.as_ref()?.processes)
+    }
+
+    /// Finds the programs that use each device. None are found where that cannot be told from their use of other devices.
+    pub fn find_programs(&mut self, topology: &Topology) {
+        let Some(reading) = self.reading.clone() else {
+            return;
+        };
+        let [reads, writes] = reading.on_disks(topology);
+        for usage in &mut self.devices {
+            let on_device = reading.devices.get(&usage.name);
+            let bytes_per_s = on_device.map_or(0.0, |bytes| bytes.iter().sum());
+            if bytes_per_s == 0.0 {
+                continue;
+            }
+            let elsewhere = reads + writes - reading.below(&usage.name, topology);
+            for mut program in reading.programs(usage, reads) {
+                let certain = program.bytes_per_s - elsewhere.max(0.0);
+                if certain >= MIN_CERTAIN_FRACTION * program.bytes_per_s {
+                    program.least_fraction = certain / bytes_per_s;
+                    usage.programs.push(program);
+                }
+            }
+            usage.programs.truncate(MAX_PROGRAMS);
+        }
+    }
+}
+
+impl ProcessReading {
+    /// Returns the bytes per second, read and written, of all disks: devices that are stacked on others repeat theirs.
+    fn on_disks(&self, topology: &Topology) -> [f64; 2] {
+        let mut sum = [0.0, 0.0];
+        for (name, [read, written]) in &self.devices {
+            if topology.backing_devices(name).is_empty() {
+                sum[0] += read;
+                sum[1] += written;
+            }
+        }
+        sum
+    }
+
+    /// Returns the bytes per second of a disk, or of the disks that a device is stacked on.
+    fn below(&self, device: &str, topology: &Topology) -> f64 {
+        let mut disks = topology.devices_below(device);
+        disks.push(device.to_owned());
+        let mut sum = 0.0;
+        for name in disks {
+            if topology.backing_devices(&name).is_empty() {
+                sum += self
+                    .devices
+                    .get(name.as_str())
+                    .map_or(0.0, |bytes| bytes.iter().sum());
+            }
+        }
+        sum
+    }
+
+    /// Returns the programs that may use a device, the busiest first, when so many bytes per second are read from all disks.
+    /// Threads of the kernel work for others and are not among them.
+    fn programs(&self, usage: &DeviceUse, all_reads_per_s: f64) -> Vec<Program> {
+        let elapsed_s = self.processes.elapsed.as_secs_f64();
+        let mut programs: HashMap<(&str, Option<&str>), Program> = HashMap::new();
+        // The busiest process comes first, so that it gives its name.
+        for process in &self.processes.busiest {
+            let reads_per_s = process.read_bytes as f64 / elapsed_s;
+            // Older recordings don't say which threads are the kernel's.
+            if process.is_kernel
+                || process.comm.starts_with("kworker/")
+                || reads_per_s > MAX_READ_RATIO * all_reads_per_s
+                || !may_use(process, usage)
+            {
+                continue;
+            }
+            let key = (process.comm.as_str(), process.cgroup.as_deref());
+            let program = programs.entry(key).or_insert_with(|| Program::of(process));
+            program.process_count += 1;
+            program.bytes_per_s += (process.read_bytes + process.write_bytes) as f64 / elapsed_s;
+            program.written_per_s += process.write_bytes as f64 / elapsed_s;
+        }
+        let mut programs: Vec<Program> = programs.into_values().collect();
+        programs.sort_by(|a, b| {
+            b.bytes_per_s
+                .total_cmp(&a.bytes_per_s)
+                .then(a.pid.cmp(&b.pid))
+        });
+        programs
+    }
+}
+
+/// Returns whether a process may use a device: its cgroup does, or that is not known.
+fn may_use(process: &BusyProcess, usage: &DeviceUse) -> bool {
+    let Some(path) = process.cgroup.as_deref().filter(|path| *path != "/") else {
+        return true;
+    };
+    let is_of_process =
+        |cgroup: &CgroupUse| *cgroup.path == *path && cgroup.rates.bytes_per_s() > 0.0;
+    usage.cgroups.is_empty() || usage.cgroups.iter().any(is_of_process)
+}
+
+impl Program {
+    /// The beginning of the command line of its busiest process, or the name of that.
+    pub fn name(&self) -> &str {
+        self.command.as_deref().unwrap_or(&self.comm)
+    }
+
+    pub fn is_same(&self, other: &Self) -> bool {
+        (&self.comm, &self.cgroup) == (&other.comm, &other.cgroup)
+    }
+
+    fn of(process: &BusyProcess) -> Self {
+        Self {
+            pid: process.pid,
+            comm: process.comm.clone(),
+            command: process.command.clone(),
+            cgroup: process.cgroup.clone(),
+            process_count: 0,
+            bytes_per_s: 0.0,
+            written_per_s: 0.0,
+            least_fraction: 0.0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counters::{Cgroup, IoCounters, ScannedDevice};
+    use crate::topology::Node;
+
+    const MIB: u64 = 1_048_576;
+
+    fn scan(at_s: u64, disks: &[(&str, u64)], processes: Option<Vec<BusyProcess>>) -> Arc<IoScan> {
+        let mut devices = Vec::new();
+        for (name, read_mib) in disks {
+            devices.push(ScannedDevice {
+                name: (*name).to_owned(),
+                number: (8, devices.len() as u32),
+                io: IoCounters {
+                    read_bytes: read_mib * MIB,
+                    ..IoCounters::default()
+                },
+            });
+        }
+        let processes = processes.map(|busiest| {
+            Arc::new(ProcessIo {
+                elapsed: Duration::from_secs(5),
+                busiest,
+                ..ProcessIo::default()
+            })
+        });
+        Arc::new(IoScan {
+            at: Duration::from_secs(at_s),
+            devices,
+            cgroups: Vec::<Cgroup>::new(),
+            processes,
+            ..IoScan::default()
+        })
+    }
+
+    fn process(pid: u32, comm: &str, read_mib: u64) -> BusyProcess {
+        BusyProcess {
+            pid,
+            comm: comm.to_owned(),
+            read_bytes: read_mib * MIB,
+            ..BusyProcess::default()
+        }
+    }
+
+    fn disk(name: &str) -> Node {
+        Node {
+            name: name.to_owned(),
+            ..Node::default()
+        }
+    }
+
+    /// Returns the programs named on `sda` after 5 s in which the disks read these MiB.
+    fn named(
+        disks: &[(&str, u64)],
+        processes: Vec<BusyProcess>,
+        topology: &Topology,
+    ) -> Vec<String> {
+        let none: Vec<(&str, u64)> = disks.iter().map(|(name, _)| (*name, 0)).collect();
+        let mut attributor = super::super::Attributor::default();
+        attributor.observe(&scan(10, &none, None));
+        attributor.observe(&scan(15, disks, Some(processes)));
+        let mut attribution = attributor.finish_step().unwrap();
+        attribution.find_programs(topology);
+        let usage = attribution.device("sda").unwrap();
+        let mut names = Vec::new();
+        for program in &usage.programs {
+            let Program {
+                pid,
+                comm,
+                process_count,
+                least_fraction,
+                ..
+            } = program;
+            names.push(format!("{comm} {pid} x{process_count} {least_fraction:.2}"));
+        }
+        names
+    }
+
+    #[test]
+    fn a_program_is_named_where_its_bytes_must_be() {
+        let flat = Topology::new(vec![disk("sda"), disk("sdb")]);
+        let four = || {
+            (1..=4)
+                .map(|pid| process(pid, "dd", 250))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            named(&[("sda", 1000), ("sdb", 0)], four(), &flat),
+            ["dd 1 x4 1.00"]
+        );
+        // What the other disk read may be all that they did.
+        assert!(named(&[("sda", 1000), ("sdb", 1000)], four(), &flat).is_empty());
+        // Reads of children that ended long ago.
+        let inherited = vec![process(7, "postgres", 4000), process(9, "cp", 600)];
+        assert_eq!(
+            named(&[("sda", 1000), ("sdb", 0)], inherited, &flat),
+            ["cp 9 x1 0.60"]
+        );
+        // A volume repeats the bytes of its disk.
+        let volume = Node {
+            backing_devices: vec!["sda".to_owned()],
+            ..disk("dm-0")
+        };
+        let stacked = Topology::new(vec![disk("sda"), volume]);
+        assert_eq!(
+            named(&[("sda", 1000), ("dm-0", 1000)], four(), &stacked),
+            ["dd 1 x4 1.00"]
+        );
+        let worker = BusyProcess {
+            is_kernel: true,
+            ..process(5, "loop0", 1000)
+        };
+        assert!(named(&[("sda", 1000)], vec![worker], &flat).is_empty());
+    }
+}
