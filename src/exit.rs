@@ -23,6 +23,8 @@ pub enum Exit {
     PtDiedAtPrompt,
     /// A usage error, or a file that cannot be read or written: 2.
     Error,
+    /// `analyze --check` found a device in trouble: 3.
+    Trouble,
     /// The program was ended by this signal: 128 plus its number.
     Signal(u8),
 }
@@ -47,6 +49,7 @@ impl From<Exit> for ExitCode {
             Exit::IostatMapper => ExitCode::from(4),
             Exit::IostatOutput => ExitCode::from(6),
             Exit::Error => ExitCode::from(2),
+            Exit::Trouble => ExitCode::from(3),
             Exit::Signal(number) => ExitCode::from(128u8.saturating_add(number)),
         }
     }

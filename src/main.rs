@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use blkstat::clock::RealClock;
-use blkstat::commands::{plan, run};
+use blkstat::commands::{COMPLETION_VARIABLE, complete, plan, run};
 use blkstat::console::RunContext;
 use blkstat::exit::Exit;
 use blkstat::signals::Signals;
@@ -13,6 +13,9 @@ use rustix::stdio::{stderr, stdout};
 
 fn main() -> ExitCode {
     let environment = |name: &str| std::env::var_os(name);
+    if environment(COMPLETION_VARIABLE).is_some_and(|shell| !shell.is_empty()) {
+        return complete().into();
+    }
     let plan = match plan(std::env::args_os(), &environment) {
         Ok(plan) => plan,
         Err(error) => return print_instead(&error.message, error.exit).into(),

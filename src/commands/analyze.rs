@@ -18,7 +18,7 @@ use crate::capture::RecordingHeader;
 use crate::console::{RunContext, Warnings};
 use crate::exit::Exit;
 use crate::intervals::{Detail, DeviceSelection, Intervals, NotFound, collect};
-use crate::judge::{DeviceReport, queue_by_layer};
+use crate::judge::{DeviceReport, Verdict, queue_by_layer};
 use crate::known_baselines::{BaselineStore, SavedBaselines};
 use crate::report::analysis::{
     AnalysisReport, Comparison, compare_json, compare_text, fio_job, json, text,
@@ -29,30 +29,33 @@ use crate::time_range::TimeRange;
 
 #[derive(Args, Clone, Debug)]
 #[command(
-    override_usage = "blkstat analyze [OPTIONS] [FILE]... [DEVICE]... [INTERVAL [COUNT]]\n       blkstat analyze --compare BEFORE AFTER [DEVICE]...   (each FILE or FILE@BEGIN..END)"
+    override_usage = "blkstat analyze [OPTIONS] [FILE]... [DEVICE]... [INTERVAL [COUNT]]\n       blkstat analyze --compare FILE[@BEGIN..END] FILE[@BEGIN..END] [DEVICE]..."
 )]
 pub struct Analyze {
     #[command(flatten)]
     source: SourceOptions,
-    /// Analyze only devices whose name matches REGEX
+    /// Analyze only devices whose name matches
     #[arg(long, value_name = "REGEX")]
     devices_regex: Option<String>,
-    /// Compare two captures or ranges of time: load, latency at similar queue and size, limits and verdict
+    /// Compare two captures or time ranges: load, latency at a similar queue, limits
     #[arg(long, conflicts_with_all = ["fio", "save_baseline", "from"])]
     compare: bool,
-    /// Compare a device with one of another name in the second capture
+    /// Compare a device that has another name in the second capture
     #[arg(long, value_name = "BEFORE=AFTER", requires = "compare", value_parser = device_pair)]
     pair: Vec<(String, String)>,
-    /// Show workload, queue levels and capacity of each device (default if a device is named)
+    /// Exit with status 3 if a device was in trouble, for scripts and monitoring
+    #[arg(long, conflicts_with_all = ["compare", "fio"])]
+    check: bool,
+    /// Show load, queue levels and capacity of each device (default if one is named)
     #[arg(long, conflicts_with_all = ["json", "fio", "compare"])]
     details: bool,
     /// Print one JSON document
     #[arg(short, long)]
     json: bool,
-    /// Print a fio job file that reproduces the observed load on a file of your choice
+    /// Print a fio job that reproduces the load on a file of your choice
     #[arg(long, conflicts_with = "json")]
     fio: bool,
-    /// Save the learned unloaded latencies, for --baseline or as /var/lib/blkstat/baseline.json for every live view
+    /// Save the unloaded latencies, for --baseline or, as /var/lib/blkstat/baseline.json, for every live view
     #[arg(long, value_name = "FILE")]
     save_baseline: Option<PathBuf>,
     #[command(flatten)]
@@ -114,6 +117,9 @@ impl Analyze {
             None => {}
         }
         context.show(&mut out)?;
+        if self.check && had_trouble(&report) {
+            exit = exit.or(Exit::Trouble);
+        }
         Ok(exit)
     }
 
@@ -189,6 +195,12 @@ impl Analyze {
             ..DeviceSelection::default()
         }
     }
+}
+
+/// Returns whether any device was in trouble, for a part of the time or by the verdict on all of it.
+fn had_trouble(report: &AnalysisReport) -> bool {
+    let mut verdicts = report.devices.iter().filter_map(|device| device.verdict);
+    !report.events.incidents.is_empty() || verdicts.any(Verdict::is_trouble)
 }
 
 fn device_pair(word: &str) -> Result<(String, String), String> {

@@ -24,10 +24,10 @@ use crate::topology::Topology;
 #[derive(Args, Clone, Debug)]
 #[command(override_usage = "blkstat devices [OPTIONS] [FILE...]")]
 pub struct Devices {
-    /// Recording whose host is shown (default: the running system), in one or several files
+    /// Recording of the host to show, or several (default: this host)
     #[arg(value_name = "FILE")]
     operands: Vec<String>,
-    /// Show the devices of the host that FILE was recorded on
+    /// Show the devices of the host on which FILE was recorded
     #[arg(short, long, value_name = "FILE")]
     from: Option<PathBuf>,
     #[command(flatten)]

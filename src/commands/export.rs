@@ -61,11 +61,11 @@ pub(super) const OPERANDS: &[Operand] = &[
     FILE_OPERAND,
     (
         "[DEVICE]...",
-        "Export only these devices, by any of their names (default: all that were used)",
+        "Export only these devices (default: all that were used)",
     ),
     (
         "[INTERVAL]",
-        "Time between samples (default 1 s), or of a recording between points (default 15 s)",
+        "Between samples (default 1 s), or points of a recording (15 s)",
     ),
 ];
 
@@ -73,7 +73,7 @@ pub(super) const OPERANDS: &[Operand] = &[
 const DEFAULT_EVERY: Duration = Duration::from_secs(15);
 
 const NO_TARGET: &str = "nothing to export to; use --listen PORT to serve metrics at http://127.0.0.1:PORT/metrics, --textfile FILE.prom \
-                         for node_exporter, or --from FILE to convert a recording";
+                         for node_exporter, --once to print them, or --from FILE to convert a recording";
 
 #[derive(Args, Clone, Debug)]
 #[command(
@@ -88,28 +88,34 @@ pub struct Export {
         long,
         value_name = "[ADDR:]PORT",
         value_parser = listen_address,
-        help = "Serve metrics over HTTP: PORT, ADDR:PORT or [ADDR]:PORT. PORT and :PORT mean 127.0.0.1 only; 0.0.0.0:PORT or [::]:PORT mean every interface. Port 0 is any free one"
+        help = "Serve metrics over HTTP on this host only (PORT), or at an address: 0.0.0.0:PORT, [::]:PORT; port 0 is any free one"
     )]
     pub listen: Option<SocketAddr>,
-    /// Keep FILE up to date for node_exporter's textfile collector; its name must end in .prom
+    /// Keep FILE.prom up to date for node_exporter's textfile collector
     #[arg(long, value_name = "FILE", value_parser = textfile_path)]
     pub textfile: Option<PathBuf>,
-    /// Time between two versions of the text file (default 15 s)
+    /// Print the metrics after one interval, for collectors that run a command
+    #[arg(long, conflicts_with_all = ["listen", "textfile", "from"])]
+    once: bool,
+    /// Interval between updates of the text file (default 15 s)
     #[arg(long, value_name = "TIME", value_parser = distance, requires = "textfile")]
     textfile_every: Option<Duration>,
     /// Add a label to every metric, such as instance=db1:9980; repeatable (with --from)
     #[arg(long, value_name = "NAME=VALUE", value_parser = label)]
     label: Vec<(String, String)>,
-    /// Export only devices whose name matches REGEX
+    /// Export only devices whose name matches
     #[arg(long, value_name = "REGEX")]
     devices_regex: Option<String>,
+    /// Leave out devices whose name matches; node_exporter's pattern: '^(z?ram|loop|fd|(h|s|v|xv)d[a-z]|nvme\d+n\d+p)\d+$'
+    #[arg(long, value_name = "REGEX")]
+    exclude: Option<String>,
     /// Include partitions
     #[arg(short, long)]
     partitions: bool,
     /// Include loop, ram and zram devices that were never used
     #[arg(short, long)]
     all: bool,
-    /// Do not scan cgroups (no time at limits, no verdict 'throttled')
+    /// Do not read cgroups (no limits, no verdict 'throttled')
     #[arg(long)]
     no_who: bool,
     /// Print a Grafana dashboard as JSON
@@ -121,7 +127,7 @@ pub struct Export {
     /// Print unit tests of the alert rules, for 'promtool test rules'
     #[arg(long, exclusive = true)]
     alert_tests: bool,
-    /// Print rules that compare each disk with its peers on the host, and each host with the others
+    /// Print rules that compare each disk with its peers, and each host with the others
     #[arg(long, exclusive = true)]
     peer_rules: bool,
     /// Print the same rules for the metrics of node_exporter, for hosts without blkstat
@@ -164,11 +170,13 @@ impl Export {
             scans_io: input.scans_io && !self.no_who,
             scan_scope: ScanScope::Limits,
             single_samples: true,
+            count: self.once.then_some(1),
             ..input
         };
         let selection = DeviceSelection {
             devices,
             regex: self.devices_regex.clone(),
+            exclude: self.exclude.clone(),
             partitions: self.partitions,
             all: true,
             total: false,
@@ -201,6 +209,13 @@ impl Export {
             };
             return follow(intervals, &mut backfill, context);
         }
+        if self.once {
+            let mut once = Once {
+                totals,
+                interval: interval.unwrap_or(DEFAULT_INTERVAL),
+            };
+            return follow(intervals, &mut once, context);
+        }
         // Bind before the first sample: another program may have the address.
         let bound = self.listen.map(bind).transpose()?;
         let published = Arc::new(Published::new(interval.unwrap_or(DEFAULT_INTERVAL)));
@@ -222,6 +237,7 @@ impl Export {
             ("--label", !self.label.is_empty() && is_live),
             ("--listen", self.listen.is_some() && !is_live),
             ("--textfile", self.textfile.is_some() && !is_live),
+            ("--once", self.once && !is_live),
             ("--no-who", self.no_who && !is_live),
         ];
         if let Some((option, _)) = options.iter().find(|(_, is_wrong)| *is_wrong) {
@@ -236,10 +252,25 @@ impl Export {
         if input.count.is_some() {
             return Err("export takes no COUNT".to_owned());
         }
-        if is_live && self.listen.is_none() && self.textfile.is_none() {
+        if is_live && self.listen.is_none() && self.textfile.is_none() && !self.once {
             return Err(NO_TARGET.to_owned());
         }
         Ok(())
+    }
+}
+
+/// Prints the metrics after the last interval, of which there is one.
+struct Once {
+    totals: RunningTotals,
+    interval: Duration,
+}
+
+impl Observer for Once {
+    fn observe(&mut self, rows: Option<IntervalRows>, run: &mut Run<'_, '_, '_>) -> Result<()> {
+        rows.iter().for_each(|rows| self.totals.observe(rows));
+        let snapshot = self.totals.snapshot(&run.intervals);
+        run.context
+            .emit(&mut metrics_text(&snapshot, self.interval))
     }
 }
 

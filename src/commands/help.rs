@@ -8,81 +8,26 @@ use std::path::Path;
 use std::process::{self, Stdio};
 
 use anyhow::Result;
-use clap::builder::StyledStr;
 use clap::{Arg, Command, CommandFactory};
 
+use super::completions::with_words;
 use super::options::{Operand, VIEW_OPERANDS, is_number_or_interval, usage_error};
 use super::{Arguments, export, record};
 use crate::console::RunContext;
 use crate::exit::Exit;
 use crate::iostat;
 use crate::pt_diskstats;
+use crate::quantities;
 use crate::report::layout::DEFAULT_WIDTH;
 use crate::report::manual::{Page, Terms, find_term, names, page, styled};
 
-/// The headings of options that commands have in common. Other options are those of a command alone.
-const GROUPS: [(&str, &[&str]); 4] = [
-    ("Source", &["from", "begin", "end", "realtime", "strict"]),
-    ("Devices", &["devices_regex", "partitions", "all"]),
-    (
-        "Output",
-        &[
-            "output", "force", "json", "csv", "sort", "top", "width", "no_who",
-        ],
-    ),
-    (
-        "Verdict settings",
-        &[
-            "saturation_threshold",
-            "cap",
-            "baseline",
-            "baseline_ms",
-            "no_baseline",
-        ],
-    ),
-];
-
-/// The commands to type in an incident, at the top of the help.
-const INCIDENT: &str = "\
-In an incident:
-  blkstat                      What is slow? The active devices every second, with verdicts
-  blkstat --explain sda        Why? One device, with the evidence for its verdicts
-  blkstat who                  Who? The cgroups and processes behind the load, and their limits
-  blkstat top                  The full screen, with the last minutes
-  blkstat record inc.gz 1 600  Keep ten minutes, for all views: blkstat --from inc.gz
-  blkstat analyze inc.gz       What happened in them, when, and what the device can do
-  blkstat report inc.gz        One page with charts, for the ticket
-  blkstat help r_sat           What is it? Any column or verdict; the manual: blkstat help help
-
-";
-
 /// Returns the program and its commands.
 pub(super) fn command() -> Command {
-    let program =
-        with_common(Arguments::command()).help_template(template(VIEW_OPERANDS, INCIDENT));
-    let program = program.mut_subcommands(with_common);
-    // In this order, the last ones on lists of commands.
-    let with_operands = [
-        "top", "analyze", "report", "who", "export", "latency", "record",
-    ];
-    with_operands.into_iter().fold(program, |program, name| {
-        program.mut_subcommand(name, |command| {
-            command.help_template(template(operands(name), ""))
-        })
-    })
-}
-
-/// Adds the headings that all commands have in common.
-fn with_common(command: Command) -> Command {
-    command.mut_args(|argument| {
-        let id = argument.get_id().as_str().to_owned();
-        let group = GROUPS
-            .iter()
-            .find(|(_, options)| options.contains(&id.as_str()));
-        group.iter().fold(argument, |argument, (heading, _)| {
-            argument.help_heading(*heading)
-        })
-    })
+    let with_completions = |command: Command| {
+        let name = command.get_name().to_owned();
+        command.mut_args(|argument| with_words(argument, &name))
+    };
+    with_completions(Arguments::command()).mut_subcommands(with_completions)
 }
 
 /// Returns the operands of a command; none if clap describes them.
@@ -96,23 +41,6 @@ pub(super) fn operands(command: &str) -> &'static [Operand] {
         "record" => record::OPERANDS,
         _ => &[],
     }
-}
-
-/// Returns the template of `--help`. clap itself shows operands only in a fixed order, with its own brackets.
-fn template(operands: &[Operand], examples: &str) -> StyledStr {
-    let width = operands
-        .iter()
-        .map(|(operand, _)| operand.len())
-        .max()
-        .unwrap_or(0);
-    let arguments: String = operands
-        .iter()
-        .map(|(operand, meaning)| format!("  {operand:width$}  {meaning}\n"))
-        .collect();
-    StyledStr::from(format!(
-        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{examples}Arguments:\n{arguments}\n\
-         {{all-args}}{{after-help}}"
-    ))
 }
 
 /// The width of pages that do not go to a terminal.
@@ -140,7 +68,16 @@ pub(super) fn print_help(topic: &str, context: &mut RunContext<'_>) -> Result<Ex
     let text = match page {
         Some(page) => page.text(width, is_terminal),
         None => {
-            let found = find_term(topic, names().filter_map(manual_page).collect(), width);
+            let find =
+                |term: &str| find_term(term, names().filter_map(manual_page).collect(), width);
+            // The definition first, also of a name of iostat or JSON.
+            let title = quantities::device::find(topic).map_or(topic, |quantity| quantity.title);
+            let mut found = find(title);
+            for part in find(topic) {
+                if !found.contains(&part) {
+                    found.push(part);
+                }
+            }
             let parts = found
                 .iter()
                 .map(|(text, page)| format!("{text}  (blkstat help {page})\n"));
@@ -149,7 +86,7 @@ pub(super) fn print_help(topic: &str, context: &mut RunContext<'_>) -> Result<Ex
     };
     if text.is_empty() {
         return Err(usage_error(format!(
-            "no help on '{topic}'; 'blkstat help help' lists the pages"
+            "no help on '{topic}'; 'blkstat help' lists the pages"
         )));
     }
     let mut text = text.into_bytes();
@@ -206,55 +143,68 @@ fn manual_page(name: &str) -> Option<Page> {
 
 /// Returns the operands and options of a command with their meanings.
 fn options(command: &Command) -> Terms {
-    let described = |argument: &Arg| {
-        let mut meaning = argument
-            .get_help()
-            .map(ToString::to_string)
-            .unwrap_or_default();
-        let values = argument.get_possible_values();
-        if !values.is_empty() && argument.get_action().takes_values() {
-            let values: Vec<&str> = values
-                .iter()
-                .map(clap::builder::PossibleValue::get_name)
-                .collect();
-            meaning += &format!(": {}", values.join(", "));
-        }
-        meaning
-    };
-    let values = |argument: &Arg| {
-        let names = argument
-            .get_value_names()
-            .filter(|_| argument.get_action().takes_values());
-        names.unwrap_or_default().join(" ")
-    };
-    let operands = operands(command.get_name()).iter();
-    let mut terms: Terms = operands
-        .map(|(operand, meaning)| ((*operand).to_owned(), (*meaning).to_owned()))
-        .collect();
-    if terms.is_empty() {
-        terms.extend(
-            command
-                .get_positionals()
-                .map(|operand| (values(operand), described(operand))),
-        );
+    let mut terms = operand_terms(command);
+    terms.extend(shown_options(command).map(option_term));
+    terms
+}
+
+/// Returns the operands of a command with their meanings.
+pub(super) fn operand_terms(command: &Command) -> Terms {
+    let mut terms = Terms::new();
+    for (operand, meaning) in operands(command.get_name()) {
+        terms.push(((*operand).to_owned(), (*meaning).to_owned()));
     }
-    for option in command
-        .get_arguments()
-        .filter(|option| !option.is_positional() && !option.is_hide_set())
-    {
-        let short = option
-            .get_short()
-            .map(|short| format!("-{short}, "))
-            .unwrap_or_default();
-        let long = option.get_long().unwrap_or_default();
-        terms.push((
-            format!("{short}--{long} {}", values(option))
-                .trim()
-                .to_owned(),
-            described(option),
-        ));
+    if terms.is_empty() {
+        for operand in command.get_positionals().filter(|one| !one.is_hide_set()) {
+            terms.push((value_names(operand), meaning(operand)));
+        }
     }
     terms
+}
+
+/// Returns the options that the help shows.
+pub(super) fn shown_options(command: &Command) -> impl Iterator<Item = &Arg> {
+    let options = command.get_arguments();
+    options.filter(|option| !option.is_positional() && !option.is_hide_set())
+}
+
+/// Returns an option as one types it, with its meaning.
+pub(super) fn option_term(option: &Arg) -> (String, String) {
+    let short = option
+        .get_short()
+        .map(|short| format!("-{short}, "))
+        .unwrap_or_default();
+    let long = option.get_long().unwrap_or_default();
+    let term = format!("{short}--{long} {}", value_names(option));
+    (term.trim().to_owned(), meaning(option))
+}
+
+fn value_names(argument: &Arg) -> String {
+    let names = argument
+        .get_value_names()
+        .filter(|_| argument.get_action().takes_values());
+    names.unwrap_or_default().join(" ")
+}
+
+/// Returns the meaning of an argument, with its values and its default.
+fn meaning(argument: &Arg) -> String {
+    let help = argument.get_help().map(ToString::to_string);
+    let mut meaning = help.unwrap_or_default();
+    if !argument.get_action().takes_values() {
+        return meaning;
+    }
+    let mut values = Vec::new();
+    for value in argument.get_possible_values() {
+        values.push(value.get_name().to_owned());
+    }
+    if !values.is_empty() {
+        meaning += &format!(": {}", values.join(", "));
+    }
+    let default = argument.get_default_values().first();
+    if let Some(default) = default.filter(|_| !argument.is_hide_default_value_set()) {
+        meaning += &format!(" (default {})", default.to_string_lossy());
+    }
+    meaning
 }
 
 /// Shows a text with the pager of the user; false if it cannot be started.
@@ -292,7 +242,7 @@ const SCHEDULE_OPTIONS: &str =
 /// Those for devices.
 const DEVICE_OPTIONS: &str = "--device --devices --dev --disk --disks";
 /// Other names of options that other tools and 0.1.0 have, with ours.
-const SYNONYMS: [(&str, &str); 11] = [
+const SYNONYMS: [(&str, &str); 13] = [
     ("--saturated-at", "--saturation-threshold"),
     ("--file", "--from"),
     ("--input", "--from"),
@@ -303,7 +253,9 @@ const SYNONYMS: [(&str, &str); 11] = [
     ("--filter", "--devices-regex"),
     ("--regex", "--devices-regex"),
     ("--limit", "--top"),
-    ("--columns", "--all-columns"),
+    ("--columns", "--fields"),
+    ("--ignore", "--exclude"),
+    ("--device-exclude", "--exclude"),
 ];
 
 /// Returns the message about `option`, which is unknown, on the command line `arguments` (without the program's name);
@@ -353,6 +305,9 @@ pub(super) fn message_for_unknown_option(
             return meant(&format!("blkstat iostat {}", words.join(" ")));
         }
     }
+    if let Some(format) = named_format(option, &words) {
+        return meant(format);
+    }
     let synonym = SYNONYMS
         .iter()
         .find(|(other, _)| *other == option)
@@ -378,6 +333,21 @@ pub(super) fn message_for_unknown_option(
         meant(&format!("blkstat pt-diskstats {}", words.join(" ")))
     } else {
         None
+    }
+}
+
+/// Returns the option for a format that is named like that of other tools: `--output json`, `--format=csv`.
+fn named_format(option: &str, words: &[&str]) -> Option<&'static str> {
+    if !matches!(option, "--output" | "--format" | "-o") {
+        return None;
+    }
+    let at = words.iter().position(|word| word.starts_with(option))?;
+    let value = words[at].split_once('=').map(|(_, value)| value);
+    match value.or(words.get(at + 1).copied())? {
+        "json" | "jsonl" | "JSON" => Some("--json"),
+        "csv" | "CSV" => Some("--csv"),
+        "influx" | "influxdb" => Some("--influx"),
+        _ => None,
     }
 }
 

@@ -35,7 +35,7 @@ pub struct Latency {
     /// Devices, interval and number of intervals
     #[arg(value_name = "DEVICE", hide = true, allow_negative_numbers = true)]
     operands: Vec<String>,
-    /// Print a heat map, a line per interval, device and kind of request
+    /// Print a heat map with a line per interval, device and kind of request
     #[arg(long, conflicts_with_all = ["json", "csv"])]
     heatmap: bool,
     /// Print a JSON object per device
@@ -47,10 +47,10 @@ pub struct Latency {
     /// Print lines of CSV
     #[arg(long)]
     csv: bool,
-    /// Pause tracing while it would use more than this percentage of the CPUs
+    /// Pause tracing while it would use more than PCT percent of the CPUs
     #[arg(long, value_name = "PCT", default_value = "2", value_parser = percentage)]
     max_overhead: f64,
-    /// Remove tracing instances and events that killed runs left in the kernel, and exit
+    /// Remove what killed runs left in the kernel, and exit
     #[arg(long, conflicts_with_all = ["heatmap", "json", "csv", "operands"])]
     pub(super) cleanup: bool,
     #[command(flatten)]

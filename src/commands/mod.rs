@@ -3,6 +3,7 @@
 
 mod analyze;
 mod baseline_file;
+mod completions;
 mod devices;
 mod export;
 mod follow;
@@ -14,6 +15,7 @@ mod record;
 mod report;
 mod service;
 mod top;
+mod usage;
 mod version;
 mod view;
 mod who;
@@ -23,12 +25,14 @@ use std::path::Path;
 
 use anyhow::Result;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{ArgAction, FromArgMatches, Parser, Subcommand, ValueEnum};
-use clap_complete::{generate, shells};
+use clap::{ArgAction, FromArgMatches, Parser, Subcommand};
 
+pub use self::completions::COMPLETION_VARIABLE;
+use self::completions::Shell;
 use self::help::{command, is_command, manual_text, print_help};
 pub use self::options::Host;
 pub use self::record::Record;
+use self::usage::help_text;
 use self::version::Version;
 use crate::console::{ArgError, RunContext, is_closed_pipe};
 use crate::exit::{Exit, NoData};
@@ -49,7 +53,7 @@ pub enum Plan {
     PtDiskstats(Box<pt_diskstats::Options>),
 }
 
-/// Show Linux block-device activity, live or recorded, and whether a disk is the bottleneck
+/// Show what block devices are doing, and whether a disk is the bottleneck
 #[derive(Parser, Clone, Debug)]
 #[command(
     name = "blkstat",
@@ -57,19 +61,14 @@ pub enum Plan {
     disable_version_flag = true,
     disable_help_subcommand = true,
     args_conflicts_with_subcommands = true,
-    override_usage = "blkstat [OPTIONS] [DEVICE]... [INTERVAL [COUNT]]\n       blkstat COMMAND ...",
-    after_help = "Manual: blkstat help COMMAND, or blkstat help TOPIC, which may be:
-  \
-                  verdicts, busy, evidence, health, baselines, columns, json, csv, recordings, files,
-  \
-                  prometheus, formulas, accuracy, kernels, performance"
+    override_usage = "blkstat [OPTIONS] [FILE]... [DEVICE]... [INTERVAL [COUNT]]\n       blkstat COMMAND ..."
 )]
 struct Arguments {
     #[command(flatten)]
     view: view::View,
     #[command(flatten)]
     host: Host,
-    /// Print the version; if given twice, also the facts for a bug report
+    /// Print the version; -VV adds the facts that a bug report needs
     #[arg(short = 'V', long, action = ArgAction::Count)]
     version: u8,
     #[command(subcommand)]
@@ -81,7 +80,7 @@ pub enum Command {
     /// The incident view, which is shown without the name of a command.
     #[command(skip)]
     View(Box<view::View>),
-    /// Run as sysstat's iostat: same options, output and exit codes
+    /// Run as sysstat's iostat: same options, output and exit status
     #[command(
         disable_help_flag = true,
         override_usage = "blkstat iostat [OPTION]... [DEVICE]... [INTERVAL [COUNT]]"
@@ -101,33 +100,33 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
-    /// Show the full screen: devices, verdicts and charts, now and in the past
+    /// Show devices, verdicts and charts on the full screen, live or recorded
     Top(Box<top::Top>),
-    /// Analyze a capture or the running system: saturation, capacity, caps, with evidence
+    /// Find what went wrong: verdicts, incidents, limits, capacity, with evidence
     Analyze(Box<analyze::Analyze>),
-    /// Write one self-contained HTML page with charts, for a ticket or a post-mortem
+    /// Write a self-contained HTML page with charts, for a ticket
     Report(Box<report::Report>),
     /// Show which cgroups and processes do the I/O, and their limits
     Who(Box<who::Who>),
-    /// Show percentiles of the latencies of single requests (root)
+    /// Show latency percentiles of single requests (root)
     Latency(Box<latency::Latency>),
-    /// Record samples to a file for later replay
+    /// Record samples to a file, to replay in any view
     Record(Box<Record>),
-    /// Export metrics for Prometheus: over HTTP, as a text file, or from a recording
+    /// Export metrics for Prometheus: over HTTP, to a file, or once
     Export(Box<export::Export>),
-    /// Show the block-device tree and queue settings
+    /// Show the device tree with queue settings
     Devices(devices::Devices),
-    /// Print a shell completion script
+    /// Print a completion script for a shell
     #[command(override_usage = "blkstat completions SHELL")]
     Completions {
         /// Shell
         shell: Shell,
     },
-    /// Print a systemd unit that records continuously, or one that exports metrics
+    /// Print a systemd unit that records or exports metrics
     Service(service::Service),
     /// Print the version
     Version(Version),
-    /// Print a page of the manual for man(1)
+    /// Print a manual page for man(1)
     #[command(override_usage = "blkstat man [NAME | --list]")]
     Man {
         /// A command or a topic (default: the program), or the name of the page's file
@@ -136,21 +135,13 @@ pub enum Command {
         #[arg(long, conflicts_with = "name")]
         list: bool,
     },
-    /// Show a page of the manual: a command, a topic, or what it says of a word, such as a column
+    /// Show the manual: a command, a topic, or a word such as a column
     #[command(override_usage = "blkstat help [COMMAND | TOPIC | WORD]")]
     Help {
         /// A command, a topic, or a word to look up: a column, field, verdict, metric or option
         #[arg(allow_hyphen_values = true)]
         topic: Vec<String>,
     },
-}
-
-/// A shell with a completion script.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Shell {
-    Bash,
-    Zsh,
-    Fish,
 }
 
 /// Returns the plan that the arguments request. `arguments` begins with the name that the program was called by;
@@ -200,6 +191,11 @@ pub fn plan(
         times => Command::Version(Version { verbose: times > 1 }),
     };
     Ok(Plan::Native(command, host))
+}
+
+/// Completes the word that a shell asks for.
+pub fn complete() -> Exit {
+    completions::complete(command)
 }
 
 impl Plan {
@@ -275,10 +271,8 @@ fn run_native(command: &Command, host: &Host, context: &mut RunContext<'_>) -> R
             return pt_diskstats::run(&options, context);
         }
         Command::Service(service) => service.text().into_bytes(),
-        Command::Completions { shell } => completions(*shell),
-        Command::Help { topic } if topic.is_empty() => {
-            self::command().render_help().to_string().into_bytes()
-        }
+        Command::Completions { shell } => shell.script()?,
+        Command::Help { topic } if topic.is_empty() => return print_help("help", context),
         Command::Help { topic } => return print_help(&topic.join(" "), context),
         Command::Man { name, list } => manual_text(name.as_deref(), *list)?.into_bytes(),
     };
@@ -288,13 +282,15 @@ fn run_native(command: &Command, host: &Host, context: &mut RunContext<'_>) -> R
 
 /// Converts a message of clap about `arguments`: a usage error becomes one line, requested help is not changed.
 fn clap_error(error: &clap::Error, arguments: &[OsString]) -> ArgError {
-    let text = error.to_string();
-    if !error.use_stderr() {
+    let mut words = arguments.iter().skip(1).filter_map(|word| word.to_str());
+    if error.kind() == ErrorKind::DisplayHelp {
+        let is_short = !words.clone().any(|word| word == "--help");
         return ArgError {
-            message: text,
+            message: help_text(words.find(|word| is_command(word)), is_short),
             exit: Exit::Success,
         };
     }
+    let text = error.to_string();
     if error.kind() == ErrorKind::UnknownArgument
         && let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg)
         && let Some(message) = help::message_for_unknown_option(
@@ -340,30 +336,4 @@ fn clap_error(error: &clap::Error, arguments: &[OsString]) -> ArgError {
         message,
         exit: Exit::Error,
     }
-}
-
-/// Returns the completion script of a shell.
-fn completions(shell: Shell) -> Vec<u8> {
-    let mut text = Vec::new();
-    let mut command = command();
-    if shell == Shell::Zsh {
-        // Otherwise the script for zsh would mistake a command for the first device, and complete neither the command
-        // nor its options.
-        let options = command
-            .get_arguments()
-            .filter(|argument| !argument.is_positional())
-            .cloned();
-        command = clap::Command::new("blkstat")
-            .version(env!("CARGO_PKG_VERSION"))
-            .disable_version_flag(true)
-            .disable_help_subcommand(true)
-            .args(options)
-            .subcommands(command.get_subcommands().cloned());
-    }
-    match shell {
-        Shell::Bash => generate(shells::Bash, &mut command, "blkstat", &mut text),
-        Shell::Zsh => generate(shells::Zsh, &mut command, "blkstat", &mut text),
-        Shell::Fish => generate(shells::Fish, &mut command, "blkstat", &mut text),
-    }
-    text
 }

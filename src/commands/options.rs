@@ -19,6 +19,7 @@ use crate::console::RunContext;
 use crate::intervals::DeviceSelection;
 use crate::judge::{Settings, StatedCap};
 use crate::known_baselines::{BaselineOption, BaselineStore, load_baselines};
+use crate::quantities;
 use crate::report::native::sort_keys;
 use crate::sanitize::sanitize;
 use crate::schedule::{Schedule, parse_interval};
@@ -167,21 +168,21 @@ pub(super) const VIEW_OPERANDS: &[Operand] = &[
     FILE_OPERAND,
     (
         "[DEVICE]...",
-        "Devices, by any of their names or a path on them (default: those that matter)",
+        "Devices by any name or a path on them (default: all in use)",
     ),
     (
         "[INTERVAL]",
-        "Length of an interval: 1, 0.5, 100ms, 2s, 1m (default 1 s, or that of the recording)",
+        "1, 0.5, 100ms, 2s, 1m (default 1 s, or as recorded)",
     ),
     (
         "[COUNT]",
-        "Number of intervals (default: until Ctrl-C or the end of the recording)",
+        "Number of intervals (default: until Ctrl-C or the end)",
     ),
 ];
 /// The recording to show, for the help.
 pub(super) const FILE_OPERAND: Operand = (
     "[FILE]...",
-    "Recording, in one or more files; - is standard input (default: this host)",
+    "Recording, or several; - is standard input (default: this host)",
 );
 
 /// Returns the error about an argument, whose words come from the user.
@@ -191,7 +192,7 @@ pub(super) fn usage_error(message: impl AsRef<str>) -> Error {
 
 #[derive(Args, Clone, Debug)]
 pub(super) struct WidthOption {
-    /// Output width (default: that of the terminal; without one, nothing is cut)
+    /// Width of the output (default: that of the terminal, unlimited in a pipe)
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(20..))]
     width: Option<u16>,
 }
@@ -210,7 +211,7 @@ impl WidthOption {
 /// The host that is read.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Host {
-    /// Use DIR/proc and DIR/sys instead of /proc and /sys
+    /// Read DIR/proc and DIR/sys instead of /proc and /sys
     #[arg(
         long,
         value_name = "DIR",
@@ -302,7 +303,7 @@ pub(super) struct SourceOptions {
     /// Recording, devices, interval and number of intervals
     #[arg(value_name = "DEVICE", hide = true, allow_negative_numbers = true)]
     pub(super) operands: Vec<String>,
-    /// Replay a capture, plain or compressed; - is standard input
+    /// Read a recording or capture; - is standard input
     #[arg(short, long, value_name = "FILE")]
     pub(super) from: Option<PathBuf>,
     #[command(flatten)]
@@ -341,9 +342,12 @@ impl SourceOptions {
 /// The options that select devices of a table.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct SelectionOptions {
-    /// Show only devices whose name matches REGEX
+    /// Show only devices whose name matches
     #[arg(long, value_name = "REGEX")]
     devices_regex: Option<String>,
+    /// Leave out devices whose name matches, such as '^loop'
+    #[arg(long, value_name = "REGEX")]
+    exclude: Option<String>,
     /// Show partitions, even idle ones
     #[arg(short, long)]
     partitions: bool,
@@ -355,12 +359,12 @@ pub(super) struct SelectionOptions {
 impl SelectionOptions {
     /// Returns the selection of these devices, without a total.
     pub(super) fn of(&self, devices: Vec<String>) -> DeviceSelection {
-        let (regex, partitions, all) = (self.devices_regex.clone(), self.partitions, self.all);
         DeviceSelection {
             devices,
-            regex,
-            partitions,
-            all,
+            regex: self.devices_regex.clone(),
+            exclude: self.exclude.clone(),
+            partitions: self.partitions,
+            all: self.all,
             total: false,
         }
     }
@@ -372,19 +376,19 @@ pub(super) struct CaptureOptions {
     /// Treat warnings about a capture as errors
     #[arg(long)]
     pub(super) strict: bool,
-    /// Judge a capture as it comes, like this host, not with what it shows later
+    /// Judge a capture as it comes, like the live host, without hindsight
     #[arg(long)]
     pub(super) as_live: bool,
-    /// Distance of the samples of a capture without times
+    /// Interval between samples of a capture without timestamps
     #[arg(long, value_name = "TIME", value_parser = distance)]
     pub(super) every: Option<Duration>,
-    /// Host to read from a capture with the lines of several
+    /// Host to read from a capture of several hosts
     #[arg(long, value_name = "NAME")]
     pub(super) host: Option<String>,
-    /// What a device of a capture without /sys stands on, such as dm-0=sda,sdb; repeatable
+    /// Devices below another one, for a capture without /sys: dm-0=sda,sdb; repeatable
     #[arg(long, value_name = "DEVICE=BELOW,...", value_parser = stacked)]
     pub(super) stack: Vec<Stacked>,
-    /// Class of a device whose class /sys does not show: hdd, ssd, nvme or network; repeatable
+    /// Class of a device if /sys does not show it: hdd, ssd, nvme, network; repeatable
     #[arg(long = "class", value_name = "DEVICE=CLASS", value_parser = class)]
     pub(super) classes: Vec<(String, DeviceClass)>,
 }
@@ -428,10 +432,10 @@ fn stacked(word: &str) -> Result<Stacked, String> {
 /// The options that select a range of time of a capture.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct RangeOptions {
-    /// Show a capture from T on: 16:04, 2026-11-20T16:04, -10m (from its end) or +5m (from its start)
+    /// Begin at T: 16:04, -10m from the end, +5m from the start
     #[arg(long, value_name = "T", allow_hyphen_values = true)]
     begin: Option<TimePoint>,
-    /// Show a capture up to T, as for --begin
+    /// End at T, as for --begin
     #[arg(long, value_name = "T", allow_hyphen_values = true)]
     end: Option<TimePoint>,
 }
@@ -461,10 +465,10 @@ impl RangeOptions {
 /// The options of the assessment of devices.
 #[derive(Args, Clone, Debug)]
 pub(super) struct VerdictOptions {
-    /// Latency, as a multiple of unloaded latency, at which a device counts as saturated
+    /// Multiple of the unloaded latency that counts as saturated
     #[arg(long, value_name = "MULTIPLE", default_value_t = 3.0, value_parser = multiple)]
     pub(super) saturation_threshold: f64,
-    /// Known cap on reads and writes combined, such as that of a cloud volume
+    /// Known limit of reads and writes combined, such as that of a cloud volume
     #[arg(long, value_name = "IOPS[,MiB/s]", value_parser = cap)]
     pub(super) cap: Option<StatedCap>,
     #[command(flatten)]
@@ -494,7 +498,7 @@ impl VerdictOptions {
 /// The source of unloaded latencies.
 #[derive(Args, Clone, Debug, Default)]
 pub struct BaselineOptions {
-    /// Take unloaded latencies from a file saved with analyze --save-baseline
+    /// Read unloaded latencies from a file saved with analyze --save-baseline
     #[arg(long, value_name = "FILE", conflicts_with_all = ["baseline_ms", "no_baseline"])]
     baseline: Option<PathBuf>,
     /// Unloaded latency of reads and of writes, in milliseconds
@@ -562,13 +566,15 @@ pub(super) fn sort_key(word: &str) -> Result<&'static str, String> {
     one_of(&sort_keys().collect::<Vec<_>>(), word)
 }
 
-/// Finds a key, in any case.
+/// Finds a key, in any case, by its title, its name in JSON, or iostat's name.
 pub(super) fn one_of(keys: &[&'static str], word: &str) -> Result<&'static str, String> {
-    let found = keys
-        .iter()
-        .find(|key| key.eq_ignore_ascii_case(word))
-        .copied();
-    found.ok_or_else(|| format!("expected one of: {}", keys.join(", ")))
+    let title = quantities::device::find(word).map(|quantity| quantity.title);
+    for name in [Some(word), title].into_iter().flatten() {
+        if let Some(key) = keys.iter().find(|key| key.eq_ignore_ascii_case(name)) {
+            return Ok(key);
+        }
+    }
+    Err(format!("expected one of: {}", keys.join(", ")))
 }
 
 #[cfg(test)]

@@ -24,16 +24,16 @@ use crate::source::{Input, read_hostname};
 pub struct Report {
     #[command(flatten)]
     source: SourceOptions,
-    /// Chart only devices whose name matches REGEX
+    /// Chart only devices whose name matches
     #[arg(long, value_name = "REGEX")]
     devices_regex: Option<String>,
-    /// Page to write; - is standard output (default: FILE.html in this directory, or blkstat-HOST-TIME.html)
+    /// Page to write; - is standard output (default: FILE.html here, or blkstat-HOST-TIME.html)
     #[arg(short, long, value_name = "OUT.html")]
     output: Option<PathBuf>,
     /// Overwrite the page if it exists
     #[arg(long)]
     force: bool,
-    /// Leave out cgroups and processes, for pages that leave the company
+    /// Leave out cgroups and processes, for pages shared outside your company
     #[arg(long)]
     no_who: bool,
     #[command(flatten)]

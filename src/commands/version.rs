@@ -25,7 +25,7 @@ use crate::source::{
 #[derive(Args, Clone, Debug)]
 #[command(override_usage = "blkstat version [OPTIONS]")]
 pub struct Version {
-    /// Also print how blkstat was built and which sources of this host it can read, for bug reports
+    /// Also print the build and what can be read on this host, for bug reports
     #[arg(short, long)]
     pub(super) verbose: bool,
 }

@@ -13,7 +13,7 @@ use crate::console::RunContext;
 use crate::exit::Exit;
 use crate::intervals::{DeviceInterval, DeviceSelection, IntervalRows, NotFound};
 use crate::judge::Verdict;
-use crate::report::json_csv::Lines;
+use crate::report::json_csv::{FieldList, LineFormat, Lines};
 use crate::report::native::{TableOptions, TableWriter, sort_value};
 use crate::sanitize::sanitize;
 use crate::source::{Input, ScanScope};
@@ -26,27 +26,33 @@ pub struct View {
     #[command(flatten)]
     selection: SelectionOptions,
     /// Print a JSON object per device and interval
-    #[arg(short, long, conflicts_with = "csv")]
+    #[arg(short, long, group = "lines")]
     json: bool,
     /// Print a line of CSV per device and interval
-    #[arg(long)]
+    #[arg(long, group = "lines")]
     csv: bool,
+    /// Print a line of the InfluxDB protocol per device and interval
+    #[arg(long, group = "lines")]
+    influx: bool,
+    /// Print only these fields, in this order: names of JSON, column titles, or iostat's names
+    #[arg(long, value_name = "NAME,...", requires = "lines")]
+    fields: Option<FieldList>,
     /// Start with averages since boot
     #[arg(long, conflicts_with = "begin")]
     since_boot: bool,
-    /// Sort by KEY, descending: a column title, or iops, await, MB/s
+    /// Sort by a column, by its title or name, highest first
     #[arg(short, long, value_name = "KEY", value_parser = sort_key)]
     sort: Option<&'static str>,
-    /// Show at most N devices (busiest first by default)
+    /// Show at most N devices, the busiest first
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     top: Option<u32>,
-    /// Add a total over physical disks, or the selected devices, without double counting
+    /// Add a total without double counting: over physical disks, or the devices selected
     #[arg(long)]
     total: bool,
     /// Show mount points, and the files behind loop devices
     #[arg(long)]
     mounts: bool,
-    /// Show all columns, including discards and flushes, regardless of the width
+    /// Show every column, whatever the width
     #[arg(long)]
     all_columns: bool,
     #[command(flatten)]
@@ -74,10 +80,10 @@ pub struct View {
     /// Show the evidence for each verdict
     #[arg(long)]
     explain: bool,
-    /// Show the cgroups and processes behind the load of every device, not only of those in trouble
+    /// Show the cgroups and processes on every device, not only on those in trouble
     #[arg(long)]
     who: bool,
-    /// Do not look for limits of cgroups and for blocked tasks
+    /// Do not look for cgroup limits and blocked tasks
     #[arg(long, conflicts_with = "who")]
     no_who: bool,
     #[command(flatten)]
@@ -116,17 +122,28 @@ impl View {
             .verdicts
             .load_baselines(host.baselines_for(&input), context)?;
         let intervals = open_view(&input, &selection, &baselines, context)?;
-        let is_table = !self.json && !self.csv;
-        let table =
-            is_table.then(|| TableWriter::new(&options, context.is_terminal, context.time_zone()));
+        let format = match (self.json, self.csv, self.influx) {
+            (true, ..) => Some(LineFormat::Json),
+            (_, true, _) => Some(LineFormat::Csv),
+            (.., true) => Some(LineFormat::Influx),
+            _ => None,
+        };
+        let lines = format.map(|format| Lines {
+            format,
+            fields: self.fields.clone().unwrap_or_default(),
+        });
+        let table = lines
+            .is_none()
+            .then(|| TableWriter::new(&options, context.is_terminal, context.time_zone()));
         let mut output = Output {
             view: self,
             first_device,
             table,
+            lines,
             text: Vec::new(),
         };
-        if !is_table {
-            output.lines().begin(&mut output.text);
+        if let Some(lines) = &output.lines {
+            lines.begin(&mut output.text);
         }
         follow(intervals, &mut output, context)
     }
@@ -185,6 +202,8 @@ struct Output<'a> {
     first_device: Option<String>,
     /// The writer of the table; `None` for output for programs.
     table: Option<TableWriter>,
+    /// The writer of lines for programs; `None` for the table.
+    lines: Option<Lines>,
     /// Text that has not been written yet.
     text: Vec<u8>,
 }
@@ -205,16 +224,11 @@ impl Output<'_> {
         }
         rows.devices.truncate(top.unwrap_or(usize::MAX));
         self.adapt_to_terminal(context);
-        match &mut self.table {
-            Some(table) => table.push_interval(&rows, &mut self.text),
-            None => self.lines().push_interval(&rows, &mut self.text),
+        if let Some(table) = &mut self.table {
+            table.push_interval(&rows, &mut self.text);
         }
-    }
-
-    /// The writer of lines for programs.
-    fn lines(&self) -> Lines {
-        Lines {
-            is_json: self.view.json,
+        if let Some(lines) = &self.lines {
+            lines.push_interval(&rows, &mut self.text);
         }
     }
 

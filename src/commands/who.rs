@@ -32,16 +32,16 @@ pub struct Who {
     /// Print a JSON object per cgroup and device, and per process
     #[arg(short, long, conflicts_with = "csv")]
     json: bool,
-    /// Print lines of CSV of the kind that --kind selects
+    /// Print lines of CSV of one kind
     #[arg(long)]
     csv: bool,
     /// Kind of lines (with --csv)
     #[arg(long, requires = "csv", default_value = CGROUP, value_parser = [CGROUP, PROCESS])]
     kind: String,
-    /// Sort by KEY, descending: MB/s (default), rMB/s, wMB/s, iops, r/s, w/s
-    #[arg(short, long, value_name = "KEY", value_parser = sort_key, hide_default_value = true)]
+    /// Sort by MB/s (default), rMB/s, wMB/s, iops, r/s or w/s
+    #[arg(short, long, value_name = "KEY", value_parser = sort_key)]
     sort: Option<&'static str>,
-    /// Show at most N cgroups per device and N processes, and every blocked task
+    /// Show at most N cgroups per device and N processes, besides blocked tasks
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     top: Option<u32>,
     #[command(flatten)]

@@ -29,6 +29,7 @@ pub(super) struct DeviceAttributes {
     is_listed_only_after_io: bool,
     /// Requested by name or by pattern.
     is_requested: bool,
+    is_excluded: bool,
 }
 
 /// Returns the mount points of a device, then the file behind it, separated by commas.
@@ -42,10 +43,25 @@ fn mountpoints(node: &Node) -> String {
     texts.join(",")
 }
 
+/// Compiles the pattern of an option, if it is given.
+///
+/// # Errors
+/// When it is not a regular expression.
+fn compile(option: &str, pattern: Option<&str>) -> Result<Option<Regex>> {
+    let Some(pattern) = pattern else {
+        return Ok(None);
+    };
+    Regex::new(pattern).map(Some).map_err(|error| {
+        let pattern = sanitize(pattern);
+        anyhow!("{option} '{pattern}' is not a regular expression: {error}")
+    })
+}
+
 /// Applies a [`DeviceSelection`].
 pub(super) struct DeviceFilter<'a> {
     selection: &'a DeviceSelection,
     regex: Option<Regex>,
+    exclude: Option<Regex>,
     /// For each requested name, true if a device was found.
     found: Vec<bool>,
     /// True if the pattern matched a device.
@@ -58,17 +74,10 @@ impl<'a> DeviceFilter<'a> {
     /// # Errors
     /// When the pattern is not a regular expression.
     pub(super) fn new(selection: &'a DeviceSelection) -> Result<Self> {
-        let regex = selection.regex.as_ref().map(|pattern| {
-            Regex::new(pattern).map_err(|error| {
-                anyhow!(
-                    "--devices-regex '{}' is not a regular expression: {error}",
-                    sanitize(pattern)
-                )
-            })
-        });
         Ok(Self {
             selection,
-            regex: regex.transpose()?,
+            regex: compile("--devices-regex", selection.regex.as_deref())?,
+            exclude: compile("--exclude", selection.exclude.as_deref())?,
             found: vec![false; selection.devices.len()],
             has_match: false,
         })
@@ -83,6 +92,7 @@ impl<'a> DeviceFilter<'a> {
         resolver: Option<&DeviceResolver>,
     ) -> (Vec<DeviceAttributes>, Vec<usize>) {
         let requested = self.requested(devices, topology, resolver);
+        let excluded = self.excluded(devices, topology);
         let is_restricted = self.is_restricted();
         let roles = total_roles(
             devices,
@@ -104,10 +114,14 @@ impl<'a> DeviceFilter<'a> {
                 }),
                 identity: topology.identity(&device.name).map(str::to_owned),
                 is_accounting_off: node.is_some_and(Node::is_accounting_off),
-                total_role: roles[index],
+                total_role: match excluded[index] {
+                    true => TotalRole::Excluded,
+                    false => roles[index],
+                },
                 is_listed_only_after_io: is_often_idle
                     && !(is_partition && self.selection.partitions),
                 is_requested: requested[index],
+                is_excluded: excluded[index],
             });
         }
         let mut order: Vec<usize> = (0..devices.len()).collect();
@@ -146,6 +160,31 @@ impl<'a> DeviceFilter<'a> {
         requested
     }
 
+    /// Returns for each device whether the pattern of `--exclude` matches one of its names. A device that is named as an
+    /// operand is never excluded.
+    fn excluded(&self, devices: &[Device], topology: &Topology) -> Vec<bool> {
+        let mut excluded = vec![false; devices.len()];
+        let Some(pattern) = &self.exclude else {
+            return excluded;
+        };
+        for (excluded, device) in excluded.iter_mut().zip(devices) {
+            let node = topology.node(&device.name);
+            let alias = node.and_then(|node| node.alias.as_deref());
+            let is_named =
+                self.is_named(&device.name) || alias.is_some_and(|one| self.is_named(one));
+            let is_match =
+                pattern.is_match(&device.name) || alias.is_some_and(|one| pattern.is_match(one));
+            *excluded = is_match && !is_named;
+        }
+        excluded
+    }
+
+    /// Returns whether an operand is this name.
+    fn is_named(&self, name: &str) -> bool {
+        let mut words = self.selection.devices.iter();
+        words.any(|word| without_directory(word) == name)
+    }
+
     /// Returns whether only requested devices are listed.
     fn is_restricted(&self) -> bool {
         self.regex.is_some() || !self.selection.devices.is_empty()
@@ -159,8 +198,8 @@ impl<'a> DeviceFilter<'a> {
         counters: &Counters,
         was_active: bool,
     ) -> bool {
-        if self.is_restricted() {
-            return attributes.is_requested;
+        if self.is_restricted() || attributes.is_excluded {
+            return self.is_selected(attributes);
         }
         let was_ever_active =
             counters.completed().iter().any(|count| *count > 0) || counters.in_flight > 0;
@@ -172,22 +211,15 @@ impl<'a> DeviceFilter<'a> {
 
     /// Returns whether a device is selected, active or not.
     pub(super) fn is_selected(&self, attributes: &DeviceAttributes) -> bool {
-        !self.is_restricted() || attributes.is_requested
+        !attributes.is_excluded && (!self.is_restricted() || attributes.is_requested)
     }
 
     /// Returns whether a device is selected, judging only by its name.
     pub(super) fn is_name_selected(&self, name: &str) -> bool {
-        let is_match = self
-            .regex
-            .as_ref()
-            .is_some_and(|regex| regex.is_match(name));
-        let is_named = || {
-            self.selection
-                .devices
-                .iter()
-                .any(|word| without_directory(word) == name)
-        };
-        !self.is_restricted() || is_match || is_named()
+        let is_match =
+            |pattern: &Option<Regex>| pattern.as_ref().is_some_and(|one| one.is_match(name));
+        self.is_named(name)
+            || !is_match(&self.exclude) && (!self.is_restricted() || is_match(&self.regex))
     }
 
     /// Returns the requested devices that were never found; `None` if all were. `searched` is the number of intervals,

@@ -78,6 +78,8 @@ pub struct IntervalHeader {
     pub is_since_boot: bool,
     /// Intervals that were skipped, and are part of this one, or samples that were skipped when a capture was recorded.
     pub missed_samples: u64,
+    /// The host that the samples are from; `None` for a capture that does not name it.
+    pub host_name: Option<Arc<str>>,
     pub host: HostStats,
     /// The NFS mounts that tasks may wait for; empty unless they wait for I/O that no device shows.
     pub nfs_waits: Vec<NfsWait>,

@@ -80,7 +80,8 @@ pub(super) fn without_directory(word: &str) -> &str {
 /// Returns the name most similar to a mistyped one; `None` if none is similar.
 fn similar_name<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let distance = |name: &&str| strsim::damerau_levenshtein(name, word);
-    let max_distance = 1 + word.len() / 3;
+    // In a short name, another letter is another device.
+    let max_distance = 1.max(word.len() / 4);
     names
         .filter(|name| distance(name) <= max_distance)
         .min_by_key(distance)

@@ -6,6 +6,8 @@ pub struct DeviceSelection {
     pub devices: Vec<String>,
     /// A regular expression of device names.
     pub regex: Option<String>,
+    /// A regular expression of the names of devices that are left out.
+    pub exclude: Option<String>,
     /// Include partitions, even idle ones.
     pub partitions: bool,
     /// Include every device, even those that never did any I/O.

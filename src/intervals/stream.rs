@@ -1,6 +1,7 @@
 //! The stream of intervals.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
@@ -48,6 +49,7 @@ pub struct Intervals<'a> {
     attribution: Option<Attribution>,
     topology: Topology,
     machine: Machine,
+    host_name: Option<Arc<str>>,
     /// Seconds of all steps so far, without breaks.
     run_s: f64,
     /// The number of times that the topology was read, or found in a recording.
@@ -150,6 +152,7 @@ impl<'a> Intervals<'a> {
             attribution: None,
             topology: Topology::default(),
             machine: Machine::default(),
+            host_name: None,
             run_s: 0.0,
             topology_revision: 0,
             has_all_requests: false,
@@ -318,6 +321,7 @@ impl<'a> Intervals<'a> {
         let (first, last, span) = (self.source.first(), &self.source.newest, self.source.span());
         let mut header = header(first, last, span, self.has_all_requests);
         header.missed_samples = self.source.missed_samples;
+        header.host_name.clone_from(&self.host_name);
         if hidden_io_wait_pct(&header.host).is_some_and(|hidden| hidden > 0.0) {
             header.nfs_waits = self.tracker.judge.nfs_waits().to_vec();
         }
@@ -363,6 +367,7 @@ impl<'a> Intervals<'a> {
     fn learn_topology(&mut self) {
         self.topology = self.source.topology(&self.topology);
         self.machine = self.source.samples.machine();
+        self.host_name = self.source.samples.host_name().map(Arc::from);
         let resolver = self.source.samples.resolver();
         let devices = &self.source.newest.devices;
         self.has_all_requests = are_all_requests_counted(&self.topology, devices);
@@ -472,6 +477,7 @@ impl Intervals<'_> {
         }
         let mut header = header(&boot, newer, span, self.has_all_requests);
         header.is_since_boot = true;
+        header.host_name.clone_from(&self.host_name);
         let mut rows = IntervalRows {
             header,
             has_found_any: true,
@@ -703,7 +709,9 @@ impl Intervals<'_> {
                 return Ok(format!("only one complete sample; {why}"));
             }
             _ if !self.input.range.is_everything() => "no interval lies between --begin and --end",
-            _ => "no two consecutive samples in order of time",
+            _ => {
+                "no two consecutive samples in order of time; a capture holds copies of /proc/diskstats, each with its time"
+            }
         };
         Ok(reason.to_owned())
     }

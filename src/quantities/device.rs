@@ -57,6 +57,8 @@ macro_rules! quantities {
             requests: $requests,
             value: $measure.1,
         };)*
+        /// All of them.
+        static ALL: &[&Quantity] = &[$(&$constant),*];
     };
 }
 
@@ -136,3 +138,38 @@ pub static CHARTED: [Quantity; 25] = [
     READ_MERGE_PCT,
     WRITE_MERGE_PCT,
 ];
+
+/// Names of iostat that are not titles here, with ours in JSON.
+const IOSTAT_NAMES: [(&str, &str); 21] = [
+    ("rkB/s", "read_kib_per_s"),
+    ("wkB/s", "write_kib_per_s"),
+    ("dkB/s", "discard_kib_per_s"),
+    ("kB/s", "kib_per_s"),
+    ("kB_read/s", "read_kib_per_s"),
+    ("kB_wrtn/s", "write_kib_per_s"),
+    ("kB_dscd/s", "discard_kib_per_s"),
+    ("MB_read/s", "read_kib_per_s"),
+    ("MB_wrtn/s", "write_kib_per_s"),
+    ("MB_dscd/s", "discard_kib_per_s"),
+    ("%rrqm", "read_merge_pct"),
+    ("%wrqm", "write_merge_pct"),
+    ("%drqm", "discard_merge_pct"),
+    ("rareq-sz", "read_size_kib"),
+    ("wareq-sz", "write_size_kib"),
+    ("dareq-sz", "discard_size_kib"),
+    ("aqu-sz", "queue"),
+    ("avgqu-sz", "queue"),
+    ("%util", "util_pct"),
+    ("util%", "util_pct"),
+    ("tps", "requests_per_s"),
+];
+
+/// Returns the quantity that a word names in any case: by its title, its name in JSON, or iostat's name.
+pub fn find(word: &str) -> Option<&'static Quantity> {
+    let is_word = |name: &str| name.eq_ignore_ascii_case(word);
+    let iostat = IOSTAT_NAMES.iter().find(|(theirs, _)| is_word(theirs));
+    let name = iostat.map_or(word, |(_, ours)| ours);
+    let by_title = ALL.iter().find(|one| is_word(one.title));
+    let found = by_title.or_else(|| ALL.iter().find(|one| one.name.eq_ignore_ascii_case(name)));
+    found.copied()
+}

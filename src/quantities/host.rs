@@ -4,6 +4,7 @@ use crate::judge::hidden_io_wait_pct;
 use crate::metrics::HostStats;
 
 /// A quantity of the host.
+#[derive(Debug)]
 pub struct HostQuantity {
     /// Its name in JSON, which ends in the unit.
     pub name: &'static str,

@@ -12,6 +12,7 @@ use crate::judge::{IoDirection, Judged};
 use crate::metrics::Completed;
 
 /// A quantity of a device.
+#[derive(Debug)]
 pub struct Quantity {
     /// Its name in JSON, which ends in the unit.
     pub name: &'static str,

@@ -11,6 +11,7 @@ use crate::counters::{LatencyHistogram, RequestKind, TraceProblem};
 use crate::intervals::IntervalHeader;
 use crate::metrics::{LatencyStats, TracedDevice, TracedInterval};
 use crate::os_error::os_error_text;
+use crate::report::json_csv::epoch_seconds;
 use crate::report::json_csv::value::{Field, push_line};
 use crate::report::layout::number_format::{count, percent, time};
 use crate::report::layout::sparkline::BLOCKS;
@@ -87,12 +88,22 @@ fn fields_of<'a>(interval: &LatencyInterval<'_>, device: &'a TracedDevice) -> Fi
     );
     push(
         "failed_requests",
-        "the requests that the device failed; 0 before Linux 5.18, which does not trace them",
+        "requests that the device failed; 0 before Linux 5.18, which cannot trace them",
         Whole(Some(device.errors.values().sum())),
     );
     push(
+        "time_s",
+        "the same time in seconds since 1970",
+        Number(interval.header.end.map(epoch_seconds)),
+    );
+    push(
+        "host",
+        "the name of the host",
+        Name(interval.header.host_name.as_deref().map(str::to_owned)),
+    );
+    push(
         "errors",
-        "the errors of these requests, each with its number of them",
+        "these errors with the number of each",
         Name(error_text(device)),
     );
     fields

@@ -11,6 +11,7 @@ use crate::attribution::{
 use crate::counters::{BlockedTask, BusyProcess, LONG_WAIT_MS, ScanProblem};
 use crate::intervals::IntervalHeader;
 use crate::report::evidence::limit_value;
+use crate::report::json_csv::epoch_seconds;
 use crate::report::json_csv::value::{Field, push_line};
 use crate::report::latency::push_note;
 use crate::report::layout::number_format::{number, percent};
@@ -252,7 +253,7 @@ const COLUMNS: &[Column] = &[
         BOTH,
         |_, row| Text(row.cgroup),
     ),
-    ("name", "its name for people", BOTH, |_, row| {
+    ("name", "its familiar name", BOTH, |_, row| {
         Name(row.cgroup_name())
     }),
     ("comm", "name of the process", OF_PROCESS, |_, row| {
@@ -338,27 +339,39 @@ const COLUMNS: &[Column] = &[
     ),
     (
         "is_of_ended_children",
-        "whether the bytes are those of children of the process, each since it was last seen: they have ended",
+        "whether the bytes are those of children that have ended, since each was last seen",
         OF_PROCESS,
         |_, row| Flag(row.is_of_ended_children),
+    ),
+    (
+        "waited_s",
+        "minimum number of seconds that a blocked task has waited without doing anything else",
+        OF_PROCESS,
+        |_, row| Number(row.waited_s),
+    ),
+    (
+        "task_device",
+        "the disk that a blocked task waits for, or for which a kernel thread works, if known",
+        OF_PROCESS,
+        |_, row| Text(row.task_device),
+    ),
+    (
+        "time_s",
+        "the same time in seconds since 1970",
+        BOTH,
+        |interval, _| Number(interval.header.end.map(epoch_seconds)),
+    ),
+    (
+        "host",
+        "name of the host; null in a capture without it",
+        BOTH,
+        |interval, _| Text(interval.header.host_name.as_deref()),
     ),
     (
         "command",
         "beginning of its command line",
         OF_PROCESS,
         |_, row| Text(row.command),
-    ),
-    (
-        "waited_s",
-        "seconds for which a blocked task has waited at least, without doing anything else",
-        OF_PROCESS,
-        |_, row| Number(row.waited_s),
-    ),
-    (
-        "task_device",
-        "the disk that a blocked task waits for, or that a thread of the kernel works for, where that is known",
-        OF_PROCESS,
-        |_, row| Text(row.task_device),
     ),
 ];
 

@@ -7,7 +7,7 @@ use anyhow::{Result, anyhow, bail};
 
 use super::input::{Input, Stacked};
 use super::{
-    DeviceResolver, HealthReader, IoScanner, Live, Replay, open_range, read_machine,
+    DeviceResolver, HealthReader, IoScanner, Live, Replay, open_range, read_hostname, read_machine,
     read_recording_header, reread_topology,
 };
 use crate::baselines::RecordedBaselines;
@@ -286,6 +286,14 @@ impl<'a> SampleSource<'a> {
         match self.is_live() {
             true => read_recording_header(&self.input.root, &Topology::default()),
             false => self.header().cloned().unwrap_or_default(),
+        }
+    }
+
+    /// Returns the name of the host; `None` for a capture that does not name it.
+    pub fn host_name(&self) -> Option<String> {
+        match self.is_live() {
+            true => read_hostname(&self.input.root),
+            false => self.header().and_then(|header| header.host.clone()),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::tally::Outcome::{self, Busy, Right, Silent, Wrong};
+use crate::tally::Outcome::{self, Busy, Near, Right, Silent, Wrong};
 use crate::tally::{EventTally, Score};
 
 /// The scores of all scenarios.
@@ -60,12 +60,15 @@ const fn at_least(name: &'static str, bound: f64, value: fn(&Scores) -> f64) -> 
     }
 }
 
-const GOALS: [Goal; 14] = [
+const GOALS: [Goal; 15] = [
     at_least("live: right, % of intervals", 66.0, |scores| {
         scores.live_percent(Right)
     }),
     at_most("live: wrong, % of intervals", 1.5, |scores| {
         scores.live_percent(Wrong)
+    }),
+    at_most("live: near, % of intervals", 17.0, |scores| {
+        scores.live_percent(Near)
     }),
     at_most("live: busy, % of intervals", 21.0, |scores| {
         scores.live_percent(Busy)
@@ -153,4 +156,43 @@ pub(crate) fn failures(scores: &Scores) -> Vec<String> {
         }
     }
     failures
+}
+
+/// The numbers of the README: the beginning of a row, and the goal.
+const IN_README: [(&str, &str); 6] = [
+    ("| right |", "live: right, % of intervals"),
+    (
+        "| neither confirmed nor contradicted by the truth |",
+        "live: near, % of intervals",
+    ),
+    ("| `busy`: it cannot tell |", "live: busy, % of intervals"),
+    ("| wrong:", "live: wrong, % of intervals"),
+    (
+        "| times of trouble without an incident |",
+        "events: times of trouble without one, %",
+    ),
+    (
+        "| incidents without trouble |",
+        "events: without trouble, %",
+    ),
+];
+
+/// Returns a sentence for each number in the README that is more than a point, or a third, off.
+pub(crate) fn stale_in_readme(scores: &Scores) -> Vec<String> {
+    let readme = std::fs::read_to_string("README.md").unwrap();
+    let mut stale = Vec::new();
+    for (beginning, name) in IN_README {
+        let goal = GOALS.iter().find(|goal| goal.name == name).unwrap();
+        let value = (goal.value)(scores);
+        let row = readme.lines().find(|line| line.starts_with(beginning));
+        let cell = row.and_then(|row| row.trim_end_matches(" |").rsplit(' ').next());
+        let shown: Option<f64> = cell.and_then(|cell| cell.trim_end_matches('%').parse().ok());
+        let is_near = |shown: f64| (shown - value).abs() <= (value / 3.0).min(1.0);
+        if !shown.is_some_and(is_near) {
+            stale.push(format!(
+                "README.md has {cell:?} in '{beginning}', not {value:.2}%"
+            ));
+        }
+    }
+    stale
 }

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::supply_chain::{contained, metadata};
 
@@ -16,6 +16,10 @@ const NAMES: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE"
 /// A package whose code becomes a part of the program.
 struct Package {
     title: String,
+    name: String,
+    version: String,
+    /// The expression of its licenses.
+    license: String,
     /// The texts of its licenses. Of several that are a choice, only that of MIT.
     texts: Vec<String>,
 }
@@ -48,6 +52,9 @@ fn packages(metadata: &Value) -> Vec<Package> {
             let texts = license_texts(Path::new(&manifest).parent().unwrap());
             Package {
                 title: format!("{name} {version} ({license})"),
+                name,
+                version,
+                license,
                 texts,
             }
         })
@@ -88,13 +95,17 @@ fn standard_library() -> Package {
         .stdout;
     let version = String::from_utf8(version).unwrap();
     let release = version.split_whitespace().nth(1).unwrap();
-    let title = format!("The Rust standard library {release} (MIT OR Apache-2.0)");
+    let license = "MIT OR Apache-2.0".to_owned();
+    let title = format!("The Rust standard library {release} ({license})");
     let text = format!(
         "Copyright (c) The Rust Project Contributors\n\n{}",
         mit_permission()
     );
     Package {
         title,
+        name: "std".to_owned(),
+        version: release.to_owned(),
+        license,
         texts: vec![text],
     }
 }
@@ -132,7 +143,73 @@ fn document(packages: &[Package]) -> String {
     document
 }
 
-/// With `BLKSTAT_LICENSES=FILE`, writes the licenses of all dependencies to FILE.
+/// Returns the software bill of materials in the form of CycloneDX: what the program consists of, with the checksums of
+/// `Cargo.lock`.
+fn bill_of_materials(packages: &[Package]) -> Value {
+    let lock = fs::read_to_string("Cargo.lock").unwrap();
+    let components = packages.iter().map(|package| {
+        let Package {
+            name,
+            version,
+            license,
+            ..
+        } = package;
+        let mut component = json!({
+            "type": "library",
+            "name": name,
+            "version": version,
+            // Some packages have the older form with a slash.
+            "licenses": [{"expression": license.replace('/', " OR ")}],
+        });
+        let entry = format!("name = \"{name}\"\nversion = \"{version}\"\n");
+        let rest = lock.split_once(&entry).map_or("", |(_, rest)| rest);
+        let rest = rest.split("[[package]]").next().unwrap_or_default();
+        if let Some((_, checksum)) = rest.split_once("checksum = \"") {
+            let sha256 = checksum.split('"').next();
+            component["purl"] = json!(format!("pkg:cargo/{name}@{version}"));
+            component["hashes"] = json!([{"alg": "SHA-256", "content": sha256}]);
+        }
+        component
+    });
+    json!({
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.5",
+        "version": 1,
+        "metadata": {
+            "component": {
+                "type": "application",
+                "name": "blkstat",
+                "version": env!("CARGO_PKG_VERSION"),
+                "licenses": [{"expression": "MIT"}],
+            },
+        },
+        "components": components.collect::<Vec<_>>(),
+    })
+}
+
+#[test]
+fn every_component_of_the_bill_of_materials_has_a_version_a_license_and_a_checksum() {
+    let Some(metadata) = metadata() else { return };
+    let bill = bill_of_materials(&packages(&metadata));
+    let components = bill["components"].as_array().unwrap();
+    assert!(components.len() > 30);
+    for component in components {
+        assert_eq!(
+            component["hashes"][0]["content"].as_str().unwrap().len(),
+            64,
+            "{component}"
+        );
+        assert!(
+            component["licenses"][0]["expression"]
+                .as_str()
+                .unwrap()
+                .contains(char::is_alphabetic)
+        );
+    }
+}
+
+/// With `BLKSTAT_LICENSES=FILE`, writes the licenses of all dependencies to FILE, and with `BLKSTAT_SBOM=FILE` the software
+/// bill of materials.
 #[test]
 fn every_dependency_brings_the_text_of_its_license() {
     let requested = std::env::var_os("BLKSTAT_LICENSES");
@@ -155,12 +232,19 @@ fn every_dependency_brings_the_text_of_its_license() {
     if let Some(file) = requested {
         fs::write(file, document(&packages)).unwrap();
     }
+    if let Some(file) = std::env::var_os("BLKSTAT_SBOM") {
+        let bill = serde_json::to_string_pretty(&bill_of_materials(&packages)).unwrap();
+        fs::write(file, bill + "\n").unwrap();
+    }
 }
 
 #[test]
 fn a_text_that_packages_share_is_listed_once() {
     let package = |title: &str, text: &str| Package {
         title: title.to_owned(),
+        name: String::new(),
+        version: String::new(),
+        license: String::new(),
         texts: vec![text.to_owned()],
     };
     let document = document(&[

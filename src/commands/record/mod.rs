@@ -46,19 +46,16 @@ use crate::source::{DeviceResolver, HealthReader, IoScanner, Live, ScanScope, re
 pub(super) const OPERANDS: &[Operand] = &[
     (
         "FILE",
-        "File to write, compressed if its name ends in .gz; - is standard output",
+        "File to write, compressed if it ends in .gz; - is standard output",
     ),
     (
         "[DEVICE]...",
-        "Record only these, by any of their names, with the cgroups that use them or a device below",
+        "Record only these devices, and the cgroups that use them",
     ),
-    (
-        "[INTERVAL]",
-        "Time between samples: 1, 0.5, 100ms, 2s, 1m (default 1 s)",
-    ),
+    ("[INTERVAL]", "1, 0.5, 100ms, 2s, 1m (default 1 s)"),
     (
         "[COUNT]",
-        "Number of intervals; one more sample is taken (default: until Ctrl-C)",
+        "Number of intervals, between COUNT + 1 samples (default: until Ctrl-C)",
     ),
 ];
 
@@ -87,14 +84,14 @@ pub struct Record {
     /// Devices, time between samples and number of intervals
     #[arg(value_name = "DEVICE", hide = true, allow_negative_numbers = true)]
     pub operands: Vec<String>,
-    /// Convert every sample of a capture of any form; - is standard input
+    /// Convert a capture of any form; - is standard input
     #[arg(short, long, value_name = "CAPTURE")]
     #[arg(conflicts_with_all = ["operands", "columns", "no_who", "rotate", "learn_baseline", "baseline"])]
     pub from: Option<PathBuf>,
-    /// Distance of the samples of a capture without times
+    /// Interval between samples of a capture without timestamps
     #[arg(long, value_name = "TIME", value_parser = distance)]
     pub every: Option<Duration>,
-    /// Host to read from a capture with the lines of several
+    /// Host to read from a capture of several hosts
     #[arg(long, value_name = "NAME", requires = "from")]
     pub host: Option<String>,
     /// Columns per device line; 14 for old versions of pt-diskstats
@@ -109,14 +106,13 @@ pub struct Record {
     /// Overwrite FILE, and with --rotate rename or delete existing FILE.1, ...
     #[arg(long)]
     pub force: bool,
-    /// Start a new file before FILE exceeds SIZE (10M, 1G) or after TIME (30min, 1h, 1d), or both (1G,1d), renaming older
-    /// ones to FILE.1, FILE.2, ...
+    /// Start a new file before SIZE (10M, 1G), after TIME (30min, 1d) or both (1G,1d); older ones become FILE.1, FILE.2, ...
     #[arg(long, value_name = "SIZE|TIME", value_parser = rotation_limits)]
     pub rotate: Option<Rotation>,
-    /// Keep at most N older files, or as many as fit in SIZE, or both (30,2G; with --rotate; default all)
+    /// Keep N older files, as many as fit in SIZE, or both (30,2G; with --rotate; default all)
     #[arg(long, value_name = "N|SIZE", requires = "rotate", value_parser = kept_files)]
     pub keep: Option<Rotation>,
-    /// Keep unloaded latencies in FILE up to date, for --baseline or as /var/lib/blkstat/baseline.json for every live view
+    /// Keep unloaded latencies up to date in FILE, for --baseline or, as /var/lib/blkstat/baseline.json, for every live view
     #[arg(long, value_name = "FILE")]
     pub learn_baseline: Option<PathBuf>,
     #[command(flatten)]

@@ -26,12 +26,12 @@ use crate::source::Input;
 pub struct Top {
     #[command(flatten)]
     source: SourceOptions,
-    /// Play the capture at the recorded speed from its beginning
+    /// Play a recording from its beginning at the recorded speed
     #[arg(long)]
     realtime: bool,
     #[command(flatten)]
     selection: SelectionOptions,
-    /// Sort by KEY, descending: a column title, or iops, await, MB/s (default: most severe verdict first)
+    /// Sort by a column, by its title or name (default: most severe verdict first)
     #[arg(short, long, value_name = "KEY", value_parser = sort_key)]
     sort: Option<&'static str>,
     /// Use only ASCII characters

@@ -1,10 +1,13 @@
-//! JSON Lines and CSV: one line per device and interval, including devices that appeared or disappeared. Field names
-//! are stable; new ones may be added at the end.
+//! JSON Lines, CSV and lines of InfluxDB: one line per device and interval, including devices that appeared or
+//! disappeared. Field names are stable; new ones may be added at the end.
 
+mod influx;
 pub(super) mod value;
 
-pub(super) use self::value::time_text;
+use std::str::FromStr;
+
 use self::value::{Field, push_line};
+pub(super) use self::value::{epoch_seconds, time_text};
 use crate::attribution::{Limit, Program};
 use crate::intervals::{
     Cause, DeviceActivity, DeviceInterval, DeviceState, Incident, IntervalHeader, IntervalRows,
@@ -17,13 +20,14 @@ use crate::quantities::{Quantity, Unit};
 use crate::report::evidence::{evidence_sentences, health_text, nfs_wait_text};
 
 /// A field: its name, a sentence part about it for the reference, and its value.
+#[derive(Debug)]
 struct Column {
     name: &'static str,
     meaning: &'static str,
     value: Value,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 enum Value {
     OfInterval(fn(&IntervalHeader) -> Field<'static>),
     OfHost(&'static HostQuantity),
@@ -81,7 +85,7 @@ fn verdict_s(of: &Subject<'_>) -> Option<f64> {
     seconds.filter(|_| !of.header.is_since_boot)
 }
 
-use Field::{Flag, Number, Sentences, Text, Time, Whole, Word, Words};
+use Field::{Flag, Name, Number, Sentences, Text, Time, Whole, Word, Words};
 use Value::{OfActivity, OfDevice, OfHost, OfIncident, OfInterval, OfLimit, Other};
 
 const COLUMNS: &[Column] = &[
@@ -131,7 +135,7 @@ const COLUMNS: &[Column] = &[
     device(&WRITE_SATURATION),
     field(
         "verdict",
-        "the state of the device: see 'blkstat help verdicts'; null only without data",
+        "the state of the device, see 'blkstat help verdicts'; null only without data",
         Other(|of| Word(of.device.verdict().map(Verdict::name))),
     ),
     field(
@@ -141,7 +145,7 @@ const COLUMNS: &[Column] = &[
     ),
     field(
         "stalled_s",
-        "how long requests have been hanging without any completion; 0 if they are not",
+        "how long requests have been hanging without any completion; 0 if none are",
         OfActivity(|of| Number(Some(of.stalled_s))),
     ),
     field(
@@ -154,17 +158,6 @@ const COLUMNS: &[Column] = &[
     host(&CPU_AVAILABLE_PCT),
     host(&IO_PRESSURE_SOME_PCT),
     host(&IO_PRESSURE_FULL_PCT),
-    field(
-        "evidence",
-        "the evidence for the verdict, as a list of sentences, joined by \"; \" in CSV",
-        Other(|of| {
-            let sentences = of
-                .device
-                .activity()
-                .map(|activity| evidence_sentences(activity.judged.assessment()));
-            Sentences(sentences.unwrap_or_default())
-        }),
-    ),
     field(
         "baseline_source",
         "the origin of the highest unloaded latency: given, saved, lowest (the lowest seen), learned (the same, proven to be about the unloaded one), class (what such a device needs at most), since_boot, or peers (like devices at the same time); null if latency was not compared",
@@ -234,7 +227,7 @@ const COLUMNS: &[Column] = &[
     field(
         "incident_cause",
         "its best known cause: cgroup_limit, constant_rate, device_below, queued_between, nothing_completed, \
-         hung_requests, latency, peers, shared_limit, or health (the kernel says it)",
+         hung_requests, latency, peers, shared_limit, or health (reported by the kernel)",
         OfIncident(|of| Word(of.cause.as_ref().map(Cause::name))),
     ),
     field(
@@ -246,24 +239,6 @@ const COLUMNS: &[Column] = &[
         "incident_program_pid",
         "the process with the most bytes on the devices, of the program that has most of them",
         OfIncident(|of| Whole(of.program.as_ref().map(|program| program.pid.into()))),
-    ),
-    field(
-        "incident_program",
-        "the beginning of its command line, or its name",
-        OfIncident(|of| Text(of.program.as_ref().map(Program::name))),
-    ),
-    field(
-        "health",
-        "what the kernel says is wrong with the device, as a list of sentences; counts are since it appeared",
-        Other(|of| {
-            let health = of
-                .device
-                .activity()
-                .and_then(|activity| activity.health.as_ref());
-            let text = health
-                .and_then(|health| health_text(of.device.device(), &health.troubles(None), None));
-            Sentences(text.into_iter().collect())
-        }),
     ),
     field(
         "error_count",
@@ -278,7 +253,7 @@ const COLUMNS: &[Column] = &[
     ),
     field(
         "timeout_count",
-        "its commands that timed out, in the same way",
+        "commands that timed out, likewise",
         OfActivity(|of| {
             Whole(
                 of.health
@@ -288,12 +263,59 @@ const COLUMNS: &[Column] = &[
         }),
     ),
     field(
+        "time_s",
+        "the same time in seconds since 1970",
+        OfInterval(|header| Number(header.end.map(epoch_seconds))),
+    ),
+    field(
+        "host",
+        "the name of the host; null in a capture without it",
+        OfInterval(|header| Name(header.host_name.as_deref().map(str::to_owned))),
+    ),
+    field(
+        "incident_program",
+        "the beginning of the command line of incident_program_pid, or its name",
+        OfIncident(|of| Text(of.program.as_ref().map(Program::name))),
+    ),
+    field(
+        "evidence",
+        "the evidence for the verdict, as a list of sentences, joined by \"; \" in CSV",
+        Other(|of| {
+            let sentences = of
+                .device
+                .activity()
+                .map(|activity| evidence_sentences(activity.judged.assessment()));
+            Sentences(sentences.unwrap_or_default())
+        }),
+    ),
+    field(
+        "health",
+        "problems that the kernel reports about the device, as a list of sentences; counts since the device appeared",
+        Other(|of| {
+            let health = of
+                .device
+                .activity()
+                .and_then(|activity| activity.health.as_ref());
+            let text = health
+                .and_then(|health| health_text(of.device.device(), &health.troubles(None), None));
+            Sentences(text.into_iter().collect())
+        }),
+    ),
+    field(
         "nfs_waits",
-        "the NFS mounts that have had requests without an answer while tasks wait for I/O that no device shows, as a list of sentences",
+        "NFS mounts with unanswered requests while tasks wait for I/O that no device shows, as a list of sentences",
         OfInterval(|header| Sentences(header.nfs_waits.iter().map(nfs_wait_text).collect())),
     ),
     device(&IOPS),
     device(&AWAIT_MS),
+];
+
+/// Fields that only `--fields` adds: they follow from others.
+static DERIVED: &[Column] = &[
+    device(&REQUESTS_PER_S),
+    device(&KIB_PER_S),
+    device(&LONGEST_AWAIT_MS),
+    device(&SATURATION),
 ];
 
 /// Returns the fields with their meanings, for the manual.
@@ -301,17 +323,62 @@ pub(super) fn fields() -> impl Iterator<Item = (&'static str, &'static str)> {
     COLUMNS.iter().map(|column| (column.name, column.meaning))
 }
 
-/// JSON Lines, an object for each device of an interval on a line of its own; or CSV (RFC 4180, but lines end with only
-/// a newline), the field names, then a line for each device.
+/// Returns the names of all fields.
+pub fn field_names() -> impl Iterator<Item = &'static str> {
+    COLUMNS.iter().chain(DERIVED).map(|column| column.name)
+}
+
+/// The fields of a line, in their order.
+#[derive(Clone, Debug)]
+pub struct FieldList(Vec<&'static Column>);
+
+impl Default for FieldList {
+    fn default() -> Self {
+        Self(COLUMNS.iter().collect())
+    }
+}
+
+impl FromStr for FieldList {
+    type Err = String;
+
+    /// Parses names in JSON, titles of the table, or names of iostat, with commas between them.
+    fn from_str(words: &str) -> Result<Self, String> {
+        let mut fields = Vec::new();
+        for word in words.split(',').map(str::trim) {
+            let name = find(word).map_or(word, |quantity| quantity.name);
+            let mut all = COLUMNS.iter().chain(DERIVED);
+            let column = all.find(|column| column.name.eq_ignore_ascii_case(name));
+            fields.push(column.ok_or_else(|| {
+                format!("there is no field '{word}'; 'blkstat help json' lists them")
+            })?);
+        }
+        Ok(Self(fields))
+    }
+}
+
+/// A format for other programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineFormat {
+    /// JSON Lines: an object on a line of its own.
+    Json,
+    /// RFC 4180, but lines end with only a newline; the names of the fields come first.
+    Csv,
+    /// The line protocol of InfluxDB.
+    Influx,
+}
+
+/// Lines for other programs, one for each device of an interval.
+#[derive(Clone, Debug)]
 pub struct Lines {
-    pub is_json: bool,
+    pub format: LineFormat,
+    pub fields: FieldList,
 }
 
 impl Lines {
     /// Writes the text before the first interval.
     pub fn begin(&self, out: &mut Vec<u8>) {
-        if !self.is_json {
-            let names: Vec<&str> = COLUMNS.iter().map(|column| column.name).collect();
+        if self.format == LineFormat::Csv {
+            let names: Vec<&str> = self.fields.0.iter().map(|column| column.name).collect();
             out.extend_from_slice(names.join(",").as_bytes());
             out.push(b'\n');
         }
@@ -332,7 +399,7 @@ impl Lines {
         let activity = device.activity();
         let limit = device.reached_limits().next();
         let incident = device.incident().map(|ongoing| &*ongoing.incident);
-        let fields = COLUMNS.iter().map(|column| {
+        let fields = self.fields.0.iter().map(|column| {
             let value = match column.value {
                 OfInterval(value) => Some(value(header)),
                 OfHost(quantity) => Some(Number((quantity.value)(&header.host))),
@@ -350,7 +417,11 @@ impl Lines {
             };
             (column.name, value.unwrap_or(Text(None)))
         });
-        push_line(fields, self.is_json, out);
+        match self.format {
+            LineFormat::Json => push_line(fields, true, out),
+            LineFormat::Csv => push_line(fields, false, out),
+            LineFormat::Influx => influx::push_line(header, device.device(), fields, out),
+        }
     }
 }
 
@@ -403,7 +474,14 @@ mod tests {
             has_found_any: true,
         };
         let mut out = Vec::new();
-        let lines = Lines { is_json };
+        let format = match is_json {
+            true => LineFormat::Json,
+            false => LineFormat::Csv,
+        };
+        let lines = Lines {
+            format,
+            fields: FieldList::default(),
+        };
         lines.begin(&mut out);
         lines.push_interval(&rows, &mut out);
         out

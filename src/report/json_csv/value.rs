@@ -123,8 +123,13 @@ pub(crate) fn time_text(time: Timestamp) -> String {
     format!("{time:.6}")
 }
 
+/// Returns a time in seconds since 1970.
+pub(crate) fn epoch_seconds(time: Timestamp) -> f64 {
+    time.as_microsecond() as f64 / 1e6
+}
+
 /// Appends a number with at most six decimals, which is finer than the resolution of the counters.
-fn push_number(value: f64, out: &mut Vec<u8>) {
+pub(super) fn push_number(value: f64, out: &mut Vec<u8>) {
     if !value.is_finite() {
         out.extend_from_slice(b"null");
     } else if (0.0..MAX_EXACT).contains(&value) {

@@ -23,10 +23,16 @@ const COMMANDS: [(&str, &str); 16] = pages![
     "completions" "man" "help" "version"
 ];
 /// The pages of topics.
-const TOPICS: [(&str, &str); 15] = pages![
-    "verdicts" "busy" "evidence" "health" "baselines" "columns" "json" "csv" "recordings" "files" "prometheus" "formulas"
-    "accuracy" "kernels" "performance"
+/// What a word is called is looked up in the first of them.
+const TOPICS: [(&str, &str); 19] = pages![
+    "glossary" "columns" "verdicts" "busy" "evidence" "faq" "health" "baselines" "json" "csv"
+    "pipelines" "recordings" "files" "prometheus" "formulas" "accuracy" "kernels" "performance" "upgrade"
 ];
+
+/// Returns the names of the topics.
+pub fn topics() -> impl Iterator<Item = &'static str> {
+    TOPICS.iter().map(|(name, _)| *name)
+}
 
 /// A page of the manual.
 pub struct Page {
@@ -93,17 +99,24 @@ pub fn find_term(term: &str, mut pages: Vec<Page>, width: usize) -> Vec<(String,
         }
         found
     };
-    let mut found = find(&|block| matching_rows(block, |row| has_word(&row[0], term)));
+    let mut found = find(&|block| matching_rows(block, |row| is_name(&row[0], term)));
+    if found.is_empty() {
+        found = find(&|block| matching_rows(block, |row| has_word(&row[0], term)));
+    }
     if !found.is_empty() {
         return found;
     }
-    for page in &pages {
-        for blocks in sections(&page.blocks, term) {
-            found.push((blocks_text(blocks, width), page.name));
+    let is_title = |title: &str| title.eq_ignore_ascii_case(term);
+    let names_it = |title: &str| has_word(title, term);
+    for is_wanted in [&is_title as &dyn Fn(&str) -> bool, &names_it] {
+        for page in &pages {
+            for blocks in sections(&page.blocks, is_wanted) {
+                found.push((blocks_text(blocks, width), page.name));
+            }
         }
-    }
-    if !found.is_empty() {
-        return found;
+        if !found.is_empty() {
+            return found;
+        }
     }
     found = find(&|block| matching_text(block, |words| has_word(words, term)));
     if !found.is_empty() {
@@ -137,12 +150,25 @@ fn matching_text(block: &Block, is_about: impl Fn(&str) -> bool) -> Option<Block
     }
 }
 
-/// Returns the sections with this title, without the title.
-fn sections<'a>(blocks: &'a [Block], title: &str) -> impl Iterator<Item = &'a [Block]> {
+/// Returns the sections whose title is wanted, without the title.
+fn sections<'a>(
+    blocks: &'a [Block],
+    is_wanted: &dyn Fn(&str) -> bool,
+) -> impl Iterator<Item = &'a [Block]> {
     let is_heading = |block: &Block| matches!(block, Block::Heading(..));
-    let has_title = |block: &Block| matches!(block, Block::Heading(_, text) if text.eq_ignore_ascii_case(title));
+    let has_title = |block: &Block| matches!(block, Block::Heading(_, text) if is_wanted(text));
     let starts = (1..blocks.len()).filter(move |at| has_title(&blocks[at - 1]));
     starts.filter_map(move |at| blocks[at..].split(is_heading).next())
+}
+
+/// Returns whether a cell with names, such as `queue` or `--begin T, --end T`, has this one.
+fn is_name(cell: &str, term: &str) -> bool {
+    let cell = cell.replace(STRONG, "");
+    cell.split(", ").any(|name| {
+        let first = name.split(' ').next().unwrap_or_default();
+        let is_term = |name: &str| name.eq_ignore_ascii_case(term);
+        is_term(name) || is_term(first) || is_term(first.trim_start_matches('-'))
+    })
 }
 
 fn has_word(text: &str, word: &str) -> bool {

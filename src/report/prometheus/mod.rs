@@ -408,7 +408,7 @@ const OWN_FAMILIES: &[Family] = &[
     family(
         "blkstat_last_sample_timestamp_seconds",
         Host(|s, _| Some(Real(s.at?.as_millisecond() as f64 / 1e3))),
-        "Time of the last sample. All metrics are of that time.",
+        "Time of the last sample, which is the time of all metrics.",
     ),
     family(
         "blkstat_intervals_total",
@@ -423,7 +423,7 @@ const OWN_FAMILIES: &[Family] = &[
     family(
         "blkstat_skipped_cgroup_scans_total",
         Host(|s, _| Some(Whole(s.skipped_scans))),
-        "Scans of cgroups that were left out because they would have cost too much CPU time.",
+        "Scans of cgroups that were skipped because they would have cost too much CPU time.",
     ),
     family(
         "blkstat_procs_blocked",
@@ -470,8 +470,7 @@ const OWN_FAMILIES: &[Family] = &[
             }
             metrics.push(&labels, Whole(1));
         }),
-        "Names of the device and its place in the stack. Sums over the role 'physical' count each request \
-         once.",
+        "Names of the device and its place in the stack. Sums over the role 'physical' count each request once.",
     ),
     family(
         "blkstat_disk_reads_completed_total",
@@ -570,8 +569,8 @@ const OWN_FAMILIES: &[Family] = &[
                 metrics.push(&[("verdict", verdict)], Real(seconds));
             }
         }),
-        "Seconds with each verdict since the start of blkstat; 'unknown' without data. See 'blkstat help \
-         verdicts'.",
+        "Seconds with each verdict since the start of blkstat; 'unknown' is time without data. See \
+         'blkstat help verdicts'.",
     ),
     family(
         "blkstat_disk_incident_begin_timestamp_seconds",
@@ -580,9 +579,9 @@ const OWN_FAMILIES: &[Family] = &[
                 metrics.incident(incident);
             }
         }),
-        "Time at which the incident began that the device belongs to; no series without one. The labels say its \
-         number, the topmost device that suffers, the cause, the cgroup that owns it, and whether its beginning \
-         was observed ('false': it may have begun earlier).",
+        "Beginning of the incident that the device is part of; no series without one. Labels: its number, the \
+         topmost affected device, the cause, the cgroup responsible, and whether the beginning was observed \
+         ('false': it may have begun earlier).",
     ),
     family(
         "blkstat_disk_stalled_seconds_total",
@@ -599,8 +598,8 @@ const OWN_FAMILIES: &[Family] = &[
                 metrics.latency("discard", &device.totals.discards);
             }
         }),
-        "Requests by the mean latency of the interval in which they completed: not request percentiles, \
-         since slow requests hide among fast ones of their interval. Sum and count are exact.",
+        "Requests by the mean latency of the interval in which they completed. These are not percentiles of \
+         requests: slow ones hide among the fast ones of an interval. Sum and count are exact.",
     ),
     family(
         "blkstat_disk_interval_queue",
@@ -608,25 +607,25 @@ const OWN_FAMILIES: &[Family] = &[
             let queue = &device.totals.queue;
             metrics.push_histogram(&[], &QUEUE_BOUNDS, queue, queue.sum);
         }),
-        "Intervals by their mean number of requests waiting or being served: it shows bursts that the \
-         average between two scrapes hides.",
+        "Intervals by their mean queue, the requests waiting or being served. Reveals bursts that the average \
+         between two scrapes hides.",
     ),
     family(
         "blkstat_disk_compared_time_seconds_total",
         Device(|d, m| {
             m.compared(d, |of| of.taken_ms / 1e3);
         }),
-        "Time of the requests whose unloaded latency is known. Divided by \
-         blkstat_disk_unloaded_time_seconds_total, it is the saturation: latency as a multiple of \
-         the highest that the unloaded device may have.",
+        "Time taken by the requests whose unloaded latency is known. Divided by \
+         blkstat_disk_unloaded_time_seconds_total it is the saturation: latency as a multiple of the \
+         highest possible unloaded latency.",
     ),
     family(
         "blkstat_disk_unloaded_time_seconds_total",
         Device(|d, m| {
             m.compared(d, |of| of.unloaded_ms / 1e3);
         }),
-        "Time that the requests in blkstat_disk_compared_time_seconds_total would have taken on the \
-         unloaded device at most.",
+        "Longest time that the requests of blkstat_disk_compared_time_seconds_total would have taken on the \
+         unloaded device.",
     ),
     family(
         "blkstat_disk_unloaded_latency_seconds",
@@ -640,14 +639,14 @@ const OWN_FAMILIES: &[Family] = &[
                 }
             }
         }),
-        "Baseline: the highest unloaded latency that requests of their size may have, as they were compared \
-         with it last, and its source.",
+        "Baseline: the highest possible unloaded latency with which requests were last compared, and its \
+         source.",
     ),
     family(
         "blkstat_disk_limit_iops",
         Device(|d, m| m.limits(&d.limits, RateUnit::Requests, true)),
         "Known limits in requests per second: the given one (--cap), and the one that the device reached \
-         last, of a cgroup or inferred from a rate that stayed constant.",
+         last, set by a cgroup or inferred from a constant rate.",
     ),
     family(
         "blkstat_disk_limit_bytes_per_second",
@@ -663,8 +662,8 @@ const OWN_FAMILIES: &[Family] = &[
                     .for_each(|times| m.push(&[("direction", direction)], Real(times)));
             }
         }),
-        "Moving average of the latency over the median of the peers: the other disks of the same model or array \
-         that serve a like load.",
+        "Moving average of latency divided by the median of the peers: other disks of the same model or array \
+         with a similar load.",
     ),
     family(
         "blkstat_cgroup_at_limit_seconds_total",

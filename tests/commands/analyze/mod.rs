@@ -380,3 +380,15 @@ fn input_that_cannot_be_analyzed_is_one_line_of_error() {
         );
     }
 }
+
+#[test]
+fn a_check_ends_with_3_if_a_device_was_in_trouble() {
+    for (capture, status) in [("capped-3000", 3), ("stalls", 3), ("mixed", 0)] {
+        let from = format!("analyze --from fixtures/captures/{capture}.txt");
+        let (unchecked, _, code) = output(&from, "");
+        assert_eq!(code, 0, "{capture}");
+        let (out, err, code) = output(&format!("{from} --check"), "");
+        assert_eq!((err.as_str(), code), ("", status), "{capture}");
+        assert_eq!(out, unchecked, "{capture}");
+    }
+}

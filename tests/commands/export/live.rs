@@ -229,3 +229,26 @@ fn what_cannot_be_exported_is_said_in_a_line() {
         assert_eq!(outcome.code, code, "{}", outcome.transcript());
     }
 }
+
+#[test]
+fn the_metrics_of_one_interval_are_printed_once() {
+    let host = host();
+    let root = host.path().display();
+    let out = blkstat(&format!("export --root {root} --once 0.05")).run();
+    assert_eq!((out.err.as_str(), out.code), ("", 0));
+    assert!(
+        out.out
+            .contains("blkstat_disk_reads_completed_total{device=\"sda\"}"),
+        "{}",
+        out.out
+    );
+    let excluded = blkstat(&format!("export --root {root} --once --exclude ^sd 0.05")).run();
+    assert!(!excluded.out.contains("device=\"sda\""), "{}", excluded.out);
+    assert!(excluded.out.contains("device=\"dm-0\""), "{}", excluded.out);
+    for words in [
+        "--once --listen 0",
+        "--once --from fixtures/captures/mixed.txt",
+    ] {
+        assert_eq!(blkstat(&format!("export {words}")).run().code, 2, "{words}");
+    }
+}

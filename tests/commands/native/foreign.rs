@@ -82,7 +82,9 @@ fn rates(options: &str, capture: &str) -> (Vec<serde_json::Value>, String) {
     assert_eq!(code, 0, "{err}");
     let line = |line: &str| {
         let mut value: serde_json::Value = serde_json::from_str(line).unwrap();
-        value.as_object_mut().unwrap().remove("time");
+        let fields = value.as_object_mut().unwrap();
+        fields.remove("time");
+        fields.remove("time_s");
         value
     };
     (out.lines().map(line).collect(), err)

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::process::Stdio;
 
-use crate::support::program::{Program, blkstat, output};
+use crate::support::program::{BLKSTAT, Program, blkstat, output};
 use crate::support::terminal::open_terminal;
 
 #[test]
@@ -11,24 +11,50 @@ fn completions_and_the_manual_page_are_printed() {
     for shell in ["bash", "zsh", "fish"] {
         let (out, _, code) = output(&format!("completions {shell}"), "");
         assert!(
-            code == 0 && out.contains("blkstat") && out.contains("since-boot"),
-            "{shell}"
+            code == 0 && out.contains(&format!("BLKSTAT_COMPLETE=\"{shell}\""))
+                || out.contains("BLKSTAT_COMPLETE=fish"),
+            "{shell}: {out}"
         );
     }
-    // In zsh, nothing may precede the command, or it would be taken for that.
-    let (out, _, _) = output("completions zsh", "");
-    let first_operand = out.lines().find(|line| {
-        [r#"":"#, "'*:", "':"]
-            .iter()
-            .any(|start| line.starts_with(start))
-    });
-    assert_eq!(first_operand, Some(r#"":: :_blkstat_commands" \"#));
-    assert!(out.contains("case $line[1] in\n            (iostat)"));
     let (out, _, code) = output("man", "");
     assert!(
         code == 0 && out.starts_with(".TH \"blkstat\" \"1\"") && out.contains("since\\-boot"),
         "{out}"
     );
+}
+
+/// Returns what the words of a command line, of which the last is incomplete, may become.
+fn completed(words: &str) -> Vec<String> {
+    let at = words.split(' ').count() - 1;
+    let completing = Program::new(&[BLKSTAT, "--"])
+        .args(words.split(' '))
+        .env("BLKSTAT_COMPLETE", "bash")
+        .env("_CLAP_COMPLETE_INDEX", at.to_string());
+    completing.run().out.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn completions_know_commands_devices_sort_keys_fields_and_topics() {
+    assert_eq!(completed("blkstat anal"), ["analyze"]);
+    assert_eq!(completed("blkstat --sort r_a"), ["r_await"]);
+    assert_eq!(completed("blkstat who --sort M"), ["MB/s"]);
+    assert_eq!(
+        completed("blkstat --json --fields device,util_p"),
+        ["device,util_pct"]
+    );
+    assert_eq!(completed("blkstat help verd"), ["verdicts", "verdict"]);
+    assert_eq!(completed("blkstat man verd"), ["verdicts"]);
+    assert_eq!(
+        completed("blkstat analyze fixtures/captures/capped-3"),
+        ["fixtures/captures/capped-3000.txt"]
+    );
+    for device in std::fs::read_dir("/sys/class/block").into_iter().flatten() {
+        let name = device.unwrap().file_name().into_string().unwrap();
+        assert!(
+            completed(&format!("blkstat {name}")).contains(&name),
+            "{name}"
+        );
+    }
 }
 
 #[test]
@@ -59,7 +85,23 @@ fn the_help_explains_columns_and_verdicts() {
             );
         }
     }
-    assert_eq!(output("help", ""), output("--help", ""));
+    let (topics, _, code) = output("help", "");
+    assert_eq!(code, 0);
+    for topic in [
+        "glossary",
+        "faq",
+        "verdicts",
+        "pipelines",
+        "record",
+        "analyze",
+    ] {
+        assert!(
+            topics
+                .lines()
+                .any(|line| line.trim_start().starts_with(topic)),
+            "{topic}: {topics}"
+        );
+    }
     let (page, _, code) = output("help analyze", "");
     assert!(
         code == 0 && page.starts_with("blkstat analyze: ") && page.contains("--save-baseline FILE"),
@@ -176,33 +218,71 @@ fn a_command_has_a_manual_page_of_its_own() {
 }
 
 #[test]
-fn the_first_screen_says_what_to_type_in_an_incident() {
-    let (help, _, _) = output("--help", "");
-    let screen: Vec<&str> = help.lines().take(24).collect();
-    assert!(
-        screen.iter().all(|line| line.chars().count() <= 100),
-        "{screen:#?}"
-    );
+fn a_column_is_defined_first() {
+    for (term, beginning) in [
+        ("await", "  await, r_await, w_await  mean latency"),
+        ("queue", "  queue, aqu-sz  the mean number of requests"),
+        ("%util", "  util  the share of the time"),
+        ("rkB/s", "  rMB/s  data read per second"),
+        ("read_await_ms", "  await, r_await, w_await  mean latency"),
+    ] {
+        let (out, err, code) = output(&format!("help {term}"), "");
+        assert_eq!((err.as_str(), code), ("", 0), "{term}");
+        let first = out.split_whitespace().collect::<Vec<_>>().join(" ");
+        let beginning = beginning.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(first.starts_with(&beginning), "{term}: {out}");
+    }
+}
+
+#[test]
+fn the_first_screen_has_24_lines_of_80_columns_with_what_to_type_in_an_incident() {
+    let (help, _, code) = output("-h", "");
+    assert_eq!(code, 0);
+    assert!(help.lines().count() <= 24, "{help}");
+    for command in [
+        "",
+        "top",
+        "analyze",
+        "report",
+        "who",
+        "latency",
+        "record",
+        "export",
+        "devices",
+        "completions",
+        "service",
+        "version",
+        "man",
+        "help",
+    ] {
+        let (short, _, _) = output(&format!("{command} -h"), "");
+        let (long, _, _) = output(&format!("{command} --help"), "");
+        let widest = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(
+            widest(&short) <= 80 && widest(&long) <= 80,
+            "{command}: {short}{long}"
+        );
+    }
     for example in [
         "blkstat  ",
         "blkstat --explain",
         "blkstat who",
         "blkstat top",
         "blkstat record",
-        "blkstat analyze",
+        "blkstat help",
     ] {
-        assert!(
-            screen
-                .iter()
-                .any(|line| line.trim_start().starts_with(example)),
-            "{example}: {screen:#?}"
-        );
+        let has_example = |line: &str| line.trim_start().starts_with(example);
+        assert!(help.lines().any(has_example), "{example}: {help}");
     }
+    let options = help
+        .lines()
+        .filter(|line| line.trim_start().starts_with('-'));
+    assert_eq!(options.count(), 10, "{help}");
 }
 
 #[test]
 fn options_are_grouped_in_the_same_way_in_every_command() {
-    const HEADINGS: [&str; 4] = ["Source:", "Devices:", "Output:", "Verdict settings:"];
+    const HEADINGS: [&str; 4] = ["Source:", "Devices:", "Output:", "Seldom needed:"];
     let mut groups = std::collections::BTreeMap::new();
     for command in [
         "", "top", "analyze", "report", "who", "latency", "record", "export", "devices",
@@ -219,7 +299,7 @@ fn options_are_grouped_in_the_same_way_in_every_command() {
                 .trim_start()
                 .split("--")
                 .nth(1)
-                .filter(|_| line.trim_start().starts_with('-'));
+                .filter(|_| line.starts_with("  -") || line.starts_with("      --"));
             if let Some(option) = option.and_then(|option| option.split(' ').next()) {
                 let group = groups.entry(option.to_owned()).or_insert(heading);
                 assert_eq!(*group, heading, "{command} --{option}");
@@ -230,7 +310,7 @@ fn options_are_grouped_in_the_same_way_in_every_command() {
         ("from", "Source:"),
         ("all", "Devices:"),
         ("json", "Output:"),
-        ("cap", "Verdict settings:"),
+        ("cap", "Seldom needed:"),
     ] {
         assert_eq!(groups.get(option), Some(&heading), "{option}");
     }

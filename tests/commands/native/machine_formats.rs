@@ -16,7 +16,7 @@ fn every_json_line_has_the_fields_of_the_csv_header() {
         let (json, _, _) = output(&format!("--json {from}"), "");
         let (csv, _, _) = output(&format!("--csv {from}"), "");
         let names = csv.lines().next().unwrap().split(',').collect::<Vec<_>>();
-        assert_eq!(names.len(), 67);
+        assert_eq!(names.len(), 69);
         assert_eq!(json.lines().count() + 1, csv.lines().count(), "{capture}");
         for line in json.lines() {
             let value: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -76,5 +76,154 @@ fn table_json_and_csv_have_the_same_lines() {
             assert!(is_same, "{capture}: {number:?} in JSON, {line}");
         }
         assert!(!of_json.is_empty(), "{capture}");
+    }
+}
+
+#[test]
+fn fields_are_chosen_by_the_names_of_json_of_titles_and_of_iostat() {
+    let from = "--from fixtures/captures/mixed.txt loop0";
+    let named = "time_s,device,read_kib_per_s,queue,util_pct,longest_await_ms";
+    let (expected, err, code) = output(&format!("--csv --fields {named} {from}"), "");
+    assert_eq!((err.as_str(), code), ("", 0));
+    assert!(expected.starts_with(&format!("{named}\n")), "{expected}");
+    for fields in [
+        "time_s,device,rMB/s,queue,util,await",
+        "TIME_S,device,rkB/s,aqu-sz,%util,await",
+    ] {
+        let (out, _, _) = output(&format!("--csv --fields {fields} {from}"), "");
+        assert_eq!(out, expected, "{fields}");
+    }
+    let (json, _, _) = output(&format!("--json --fields util,device {from}"), "");
+    assert!(json.starts_with("{\"util_pct\":"), "{json}");
+    let (_, err, code) = output(&format!("--json --fields device,nosuch {from}"), "");
+    assert!(
+        code == 2 && err.contains("there is no field 'nosuch'"),
+        "{err}"
+    );
+    let (_, err, code) = output("--fields device 1 1", "");
+    assert!(code == 2 && err.contains("--json"), "{err}");
+}
+
+#[test]
+fn every_line_has_the_time_in_seconds_and_the_host() {
+    let from = "fixtures/recordings-0.1.0/recording.txt";
+    for words in ["--json", "who --json"] {
+        let (out, _, _) = output(&format!("{words} --from {from}"), "");
+        assert!(words != "--json" || !out.is_empty());
+        for line in out.lines() {
+            let line: serde_json::Value = serde_json::from_str(line).unwrap();
+            let time: jiff::Timestamp = line["time"].as_str().unwrap().parse().unwrap();
+            let difference = line["time_s"].as_f64().unwrap() - time.as_microsecond() as f64 / 1e6;
+            assert!(difference.abs() < 1e-6, "{line}");
+            assert!(line["host"].is_string(), "{line}");
+        }
+    }
+}
+
+/// Splits a line of the line protocol into the measurement with its tags, the fields and the time.
+fn influx_parts(line: &str) -> [&str; 3] {
+    let (mut is_escaped, mut is_quoted) = (false, false);
+    let mut blanks = Vec::new();
+    for (at, c) in line.char_indices() {
+        match c {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            '"' if !blanks.is_empty() => is_quoted = !is_quoted,
+            ' ' if !is_quoted => blanks.push(at),
+            _ => {}
+        }
+    }
+    let [first, second] = blanks[..] else {
+        panic!("{line}");
+    };
+    [
+        &line[..first],
+        &line[first + 1..second],
+        &line[second + 1..],
+    ]
+}
+
+#[test]
+fn lines_of_influxdb_have_the_values_of_json() {
+    for capture in ["mixed", "hostile", "hotplug", "stalls"] {
+        let from = format!("--all --from fixtures/captures/{capture}.txt");
+        let (json, _, _) = output(&format!("--json {from}"), "");
+        let (influx, _, _) = output(&format!("--influx {from}"), "");
+        let json = json.lines().map(|line| serde_json::from_str(line).unwrap());
+        let json: Vec<serde_json::Value> = json.collect();
+        // Only an event without any number may have no line.
+        assert!(influx.lines().count() > json.len() / 2, "{capture}");
+        let mut rest = json.iter();
+        for line in influx.lines() {
+            let [tags, fields, time] = influx_parts(line);
+            assert!(tags.starts_with("blkstat,device="), "{line}");
+            let time: i128 = time.parse().unwrap();
+            let of_line = |one: &&serde_json::Value| {
+                let at = one["time_s"].as_f64().unwrap();
+                (at - time as f64 / 1e9).abs() < 2e-6
+                    && fields.contains(&format!(
+                        "elapsed_s={:?}",
+                        one["elapsed_s"].as_f64().unwrap()
+                    ))
+            };
+            let one = rest
+                .find(of_line)
+                .unwrap_or_else(|| panic!("{capture}: {line}"));
+            if let Some(reads) = one["reads_per_s"].as_f64() {
+                assert!(fields.contains(&format!("reads_per_s={reads:?}")), "{line}");
+            }
+        }
+    }
+}
+
+/// The columns of CSV with their types in SQL, from the manual.
+fn sql_types() -> Vec<(String, String)> {
+    let page = std::fs::read_to_string("src/manual/csv.md").unwrap();
+    let (_, table) = page.split_once("## Types in SQL").unwrap();
+    let mut types = Vec::new();
+    for row in table.lines().filter(|line| line.starts_with("| `")) {
+        let mut words = row.split('`').skip(1).step_by(2);
+        let sql_type = words.next().unwrap();
+        types.extend(words.map(|column| (column.to_owned(), sql_type.to_owned())));
+    }
+    types
+}
+
+#[test]
+fn every_column_has_the_type_in_sql_that_the_manual_states() {
+    let mut types = sql_types();
+    let captures = [
+        "fixtures/captures/mixed.txt",
+        "fixtures/captures/stalls.txt",
+        "fixtures/captures/throttled-volume.txt.gz",
+        "fixtures/captures/hotplug.txt",
+    ];
+    for capture in captures {
+        let (csv, _, _) = output(&format!("--csv --all --from {capture}"), "");
+        let (json, _, _) = output(&format!("--json --all --from {capture}"), "");
+        let header: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
+        types.sort_by_key(|(column, _)| header.iter().position(|name| name == column));
+        let documented: Vec<&str> = types.iter().map(|(column, _)| column.as_str()).collect();
+        assert_eq!(documented, header);
+        for line in json.lines() {
+            let line: serde_json::Value = serde_json::from_str(line).unwrap();
+            for (column, sql_type) in &types {
+                let value = &line[column.as_str()];
+                let fits = match sql_type.as_str() {
+                    "timestamp" => value
+                        .as_str()
+                        .is_some_and(|text| text.parse::<jiff::Timestamp>().is_ok()),
+                    "double" => value.is_f64(),
+                    "bigint" => value.is_u64(),
+                    "boolean" => value.is_boolean(),
+                    "varchar" => value.is_string() || value.is_array(),
+                    _ => false,
+                };
+                assert!(
+                    fits || value.is_null(),
+                    "{capture}: {column} {value} {sql_type}"
+                );
+            }
+        }
     }
 }

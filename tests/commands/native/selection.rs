@@ -186,3 +186,30 @@ fn a_selected_device_is_judged_with_those_above_and_below_it() {
         "{last}"
     );
 }
+
+#[test]
+fn excluded_devices_are_left_out_of_every_line_and_of_the_total() {
+    let devices = |words: &str| {
+        let fields = "--csv --fields device,reads_per_s";
+        let (out, err, code) = output(
+            &format!("{fields} --from - --total 1 1 {words}"),
+            late_sdb(),
+        );
+        assert_eq!((err.as_str(), code), ("", 0), "{words}");
+        out.lines().skip(1).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(devices(""), ["sda,1.0", "total,1.0"]);
+    assert_eq!(devices("--exclude ^sdb"), ["sda,1.0", "total,1.0"]);
+    assert_eq!(devices("--exclude ^sda"), Vec::<String>::new());
+    // A device that is named is shown.
+    assert_eq!(devices("sda --exclude ^sd"), ["sda,1.0", "total,1.0"]);
+    assert_eq!(
+        devices("--devices-regex ^sd --exclude b$"),
+        ["sda,1.0", "total,1.0"]
+    );
+    let (_, err, code) = output("--exclude [ --from -", late_sdb());
+    assert!(
+        code == 2 && err.contains("--exclude '[' is not a regular expression"),
+        "{err}"
+    );
+}

@@ -26,7 +26,7 @@ pub(super) fn data(page: &str) -> Value {
 }
 
 /// Returns the text of the first element of a name, without tags.
-fn text_of(page: &str, element: &str) -> String {
+pub(super) fn text_of(page: &str, element: &str) -> String {
     let (_, rest) = page.split_once(&format!("<{element}>")).unwrap();
     let (inner, _) = rest.split_once(&format!("</{element}>")).unwrap();
     inner

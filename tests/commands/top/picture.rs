@@ -1,4 +1,4 @@
-//! The pictures in the README: what a terminal shows of `blkstat top`, as SVG.
+//! The moving pictures in the README: what a terminal shows of `blkstat top` on its way into an incident, as SVG.
 
 use std::fmt::Write;
 use std::fs;
@@ -10,6 +10,12 @@ use vt100::{Cell, Color};
 use crate::support::session::Session;
 
 const SIZE: (u16, u16) = (100, 30);
+/// The times of the recording that are shown one after another, each for a while.
+const TIMES: [&str; 6] = [
+    "18:22:20", "18:22:27", "18:22:31", "18:22:40", "18:22:51", "18:23:04",
+];
+/// The seconds for which a time is shown; the last one is shown twice as long.
+const SECONDS_PER_TIME: f64 = 2.0;
 /// The size of a character cell.
 const CELL: [f64; 2] = [9.0, 18.0];
 const MARGIN: f64 = 14.0;
@@ -58,19 +64,13 @@ fn style(cell: &Cell, look: &Look) -> Style {
     (color, cell.bold(), cell.dim())
 }
 
-/// Returns the picture of a screen. Text has the width of its cells whatever the font; dots are drawn, because fonts
+/// Returns each row of a screen as SVG. Text has the width of its cells whatever the font; dots are drawn, because fonts
 /// disagree on their width.
-fn svg(screen: &vt100::Screen, look: &Look) -> String {
+fn rows(screen: &vt100::Screen, look: &Look) -> Vec<String> {
     let (columns, rows) = SIZE;
-    let [width, height] =
-        [f64::from(columns) * CELL[0], f64::from(rows) * CELL[1]].map(|size| size + 2.0 * MARGIN);
-    let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" font-size=\"14\" \
-         font-family=\"ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace\">\n\
-         <rect width=\"{width}\" height=\"{height}\" rx=\"8\" fill=\"{}\" stroke=\"#888\" stroke-opacity=\".4\"/>\n",
-        look.background
-    );
+    let mut drawn = Vec::new();
     for row in 0..rows {
+        let mut out = String::new();
         let cells: Vec<&Cell> = (0..columns)
             .filter_map(|column| screen.cell(row, column))
             .collect();
@@ -95,6 +95,52 @@ fn svg(screen: &vt100::Screen, look: &Look) -> String {
             );
             begin = end;
         }
+        drawn.push(out);
+    }
+    drawn
+}
+
+/// Returns the picture of screens that follow each other. Who asked for less motion sees the last one.
+fn moving_picture(screens: &[Vec<String>], look: &Look) -> String {
+    let (columns, row_count) = SIZE;
+    let [width, height] = [f64::from(columns) * CELL[0], f64::from(row_count) * CELL[1]]
+        .map(|size| size + 2.0 * MARGIN);
+    let last = screens.len() - 1;
+    let duration = (screens.len() + 1) as f64 * SECONDS_PER_TIME;
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" font-size=\"14\" \
+         font-family=\"ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace\">\n\
+         <style>g{{visibility:hidden;animation:{duration}s step-end infinite}}"
+    );
+    for at in 0..=last {
+        let percent = |at: usize| 100.0 * at as f64 / (screens.len() + 1) as f64;
+        let (begin, end) = (percent(at), percent(at + 1));
+        let hidden = if at == last {
+            String::new()
+        } else {
+            format!("{end:.3}%{{visibility:hidden}}")
+        };
+        let _ = write!(
+            out,
+            "@keyframes s{at}{{0%{{visibility:hidden}}{begin:.3}%{{visibility:visible}}{hidden}}}.s{at}{{animation-name:s{at}}}"
+        );
+    }
+    let _ = writeln!(
+        out,
+        "@media(prefers-reduced-motion:reduce){{g{{animation:none}}.s{last}{{visibility:visible}}}}</style>\n\
+         <rect width=\"{width}\" height=\"{height}\" rx=\"8\" fill=\"{}\" stroke=\"#888\" stroke-opacity=\".4\"/>",
+        look.background
+    );
+    let is_always_same = |row: usize| screens.iter().all(|screen| screen[row] == screens[0][row]);
+    for row in (0..screens[0].len()).filter(|row| is_always_same(*row)) {
+        out += &screens[0][row];
+    }
+    for (at, screen) in screens.iter().enumerate() {
+        let _ = writeln!(out, "<g class=\"s{at}\">");
+        for row in (0..screen.len()).filter(|row| !is_always_same(*row)) {
+            out += &screen[row];
+        }
+        out += "</g>\n";
     }
     out + "</svg>\n"
 }
@@ -156,6 +202,25 @@ fn push_run(
     );
 }
 
+/// Waits until the screen stays as it is, and returns its rows.
+fn settled_rows(session: &Session, look: &Look) -> Vec<String> {
+    let start = Instant::now();
+    let mut unchanged_since = start;
+    let mut text = session.text();
+    while unchanged_since.elapsed() < Duration::from_millis(300)
+        && start.elapsed() < Duration::from_secs(10)
+    {
+        thread::sleep(Duration::from_millis(50));
+        let newer = session.text();
+        if newer != text {
+            (text, unchanged_since) = (newer, Instant::now());
+        }
+    }
+    let mut terminal = vt100::Parser::new(SIZE.1, SIZE.0, 0);
+    terminal.process(text.as_bytes());
+    rows(terminal.screen(), look)
+}
+
 /// With BLKSTAT_REFRESH=1, draws them instead.
 #[test]
 fn the_pictures_show_what_the_program_draws() {
@@ -171,23 +236,17 @@ fn the_pictures_show_what_the_program_draws() {
         // The charts grow while the recording is read.
         session.press("?", "regular expression");
         session.press("\x1b", "loop0: capped");
-        let drawn = || {
-            let mut terminal = vt100::Parser::new(SIZE.1, SIZE.0, 0);
-            terminal.process(session.text().as_bytes());
-            svg(terminal.screen(), &look)
-        };
-        let start = Instant::now();
-        let mut picture = drawn();
-        while picture != shown && start.elapsed() < Duration::from_secs(3) {
-            thread::sleep(Duration::from_millis(100));
-            picture = drawn();
+        let mut screens = Vec::new();
+        for time in TIMES {
+            session.press("b", "time");
+            session.press(&format!("{time}\r"), &format!("{time}  1.000s"));
+            screens.push(settled_rows(&session, &look));
         }
+        let picture = moving_picture(&screens, &look);
         if std::env::var_os("BLKSTAT_REFRESH").is_some() {
             fs::write(&path, &picture).unwrap();
+        } else {
+            assert!(picture == shown, "{path} shows something else");
         }
-        assert!(
-            picture == shown || std::env::var_os("BLKSTAT_REFRESH").is_some(),
-            "{path} shows something else"
-        );
     }
 }
