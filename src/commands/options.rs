@@ -383,7 +383,7 @@ pub(super) struct CaptureOptions {
     /// Interval between samples of a capture without timestamps
     #[arg(long, value_name = "TIME", value_parser = distance)]
     pub(super) every: Option<Duration>,
-    /// Host to read from a capture with the lines of several
+    /// Host to read from a capture of several hosts
     #[arg(long, value_name = "NAME")]
     pub(super) host: Option<String>,
     /// Devices below another one, for a capture without /sys: dm-0=sda,sdb; repeatable

@@ -472,21 +472,17 @@ mod tests {
             (stats.reads.await_ms(), stats.queue(), stats.util_pct()),
             (Some(50.0), Some(0.5), Some(50.0))
         );
-        // A column that fell has no value.
-        let fell = between(
-            &counters([0, 0, 0, 900], 0, 900, 900),
-            &counters([1, 0, 8, 3], 0, 3, 3),
-        )
-        .unwrap();
-        assert_eq!(
-            (
-                fell.reads.await_ms(),
-                fell.queue(),
-                fell.util_pct(),
-                fell.util_upper_bound_pct()
-            ),
-            (None, None, None, None)
-        );
+        // A column that fell has no value; several are those of another device.
+        let before = counters([0, 0, 0, 900], 0, 900, 900);
+        let fell = |ms, busy_ms, weighted_ms| {
+            let after = counters([1, 0, 8, ms], 0, busy_ms, weighted_ms);
+            let of = between(&before, &after)?;
+            Some((of.reads.await_ms(), of.util_pct(), of.queue()))
+        };
+        assert_eq!(fell(3, 950, 950), Some((None, Some(5.0), Some(0.05))));
+        assert_eq!(fell(950, 3, 950), Some((Some(50.0), None, Some(0.05))));
+        assert_eq!(fell(950, 950, 3), Some((Some(50.0), Some(5.0), None)));
+        assert_eq!(fell(3, 950, 3), None);
     }
 
     #[test]

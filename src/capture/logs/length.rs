@@ -15,8 +15,8 @@ const MIN_SHARE: f64 = 0.9;
 const MAX_CHANCE: f64 = 1e-4;
 /// The same before the rest of a stream is seen.
 const MAX_EARLY_CHANCE: f64 = 1e-9;
-/// An interval is off its length by this many seconds: a tick of the clock from which it is measured.
-const TICK_S: f64 = 0.011;
+/// An interval may be off its length by a tick of the clock from which it is measured, in seconds.
+const TICK_S: f64 = 0.01;
 
 /// Counts which lengths the rates of a log fit to.
 #[derive(Debug, Default)]
@@ -82,19 +82,18 @@ impl Lengths {
                 if self.different.len() < MANY_RATES && !self.different.contains(&per_s) {
                     self.different.push(per_s);
                 }
+                let is_whole = |seconds: f64| is_whole(per_s, seconds, digits);
+                let is_of_second = is_whole(1.0);
                 for (seconds, [exact, off]) in (0..).zip(&mut self.fits).skip(1) {
-                    let seconds = f64::from(seconds);
-                    let requests = per_s * seconds;
-                    let (whole, tolerance) = (requests.round(), rounding * seconds);
-                    let distance = (requests - whole).abs();
-                    let is_printed = if (distance - tolerance).abs() < 1e-6 {
-                        is_printed(per_s, whole, seconds, digits)
-                    } else {
-                        distance < tolerance
-                    };
-                    exact.observe(whole > 0.0 && is_printed, tolerance);
-                    let tolerance = tolerance + TICK_S * per_s;
-                    off.observe(whole > 0.0 && distance <= tolerance, tolerance);
+                    // What is whole in a second is whole in any, which tells nothing.
+                    if seconds > 1 && is_of_second {
+                        break;
+                    }
+                    let (seconds, tolerance) = (f64::from(seconds), rounding * f64::from(seconds));
+                    let is_exact = is_whole(seconds);
+                    let is_off = || is_whole(seconds - TICK_S) || is_whole(seconds + TICK_S);
+                    exact.observe(is_exact, tolerance);
+                    off.observe(is_exact || is_off(), 3.0 * tolerance);
                 }
             }
         }
@@ -127,20 +126,24 @@ impl Lengths {
 
     /// Returns the shortest length that rates fit to, exactly if possible, in seconds.
     fn find(&self, max_chance: f64) -> Option<usize> {
-        for how in [0, 1] {
-            for (seconds, fits) in self.fits.iter().enumerate().skip(1) {
-                if fits[how].is_it(max_chance) {
-                    return Some(seconds);
-                }
+        for (seconds, fits) in self.fits.iter().enumerate().skip(1) {
+            if fits.iter().any(|fit| fit.is_it(max_chance)) {
+                return Some(seconds);
             }
         }
         None
     }
 }
 
-/// Returns whether so many requests in these seconds are printed as this rate, which is half way between two numbers of the last
-/// digit: that depends on how the tool divides.
-fn is_printed(per_s: f64, requests: f64, seconds: f64, digits: usize) -> bool {
+/// Returns whether a rate with these digits after the point is a whole number of requests in these seconds. Half way between two
+/// numbers of the last digit, that depends on how the tool divides.
+fn is_whole(per_s: f64, seconds: f64, digits: usize) -> bool {
+    let requests = (per_s * seconds).round();
+    let rounding = 0.5 * 0.1_f64.powi(i32::try_from(digits).unwrap_or(2)) * seconds;
+    let distance = (per_s * seconds - requests).abs();
+    if requests < 1.0 || (distance - rounding).abs() > 1e-6 {
+        return requests >= 1.0 && distance < rounding;
+    }
     let text = format!("{per_s:.digits$}");
     let rates = [requests / seconds, requests / (seconds * 100.0) * 100.0];
     rates.iter().any(|rate| format!("{rate:.digits$}") == text)

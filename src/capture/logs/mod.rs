@@ -25,7 +25,7 @@ use super::MAX_DEVICES_PER_SAMPLE;
 use super::annotation::RecordingHeader;
 use super::diskstats_line::excerpt;
 use super::hosts::host_before;
-use super::reader::Stated;
+use super::stated::Stated;
 use super::time_form::{LocalTimes, find_time};
 use crate::counters::{Counters, Device, LoggedInterval, Sample};
 use crate::units::SampleTime;

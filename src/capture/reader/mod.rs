@@ -28,6 +28,7 @@ use super::line_kind::{LineKind, TimestampLine, find_embedded_line};
 use super::line_reader::{LineReader, NextLine};
 use super::logs::{LogFacts, LogScan, Logs};
 use super::recorded_scan::ScanReader;
+use super::stated::Stated;
 use super::time_form::{LocalTimes, TimeForm};
 use super::{CaptureWarning, MAX_DEVICES_PER_SAMPLE, MAX_LINE_BYTES, WarningClass};
 use crate::compression::{TrailingData, is_end_of_text};
@@ -39,15 +40,6 @@ const MAX_WARNINGS: usize = 1000;
 const MIN_UNDAMAGED_SAMPLES: u64 = 8;
 /// The lines of a stream in which the wanted host is looked for.
 const MAX_LINES_OF_STREAM: u64 = 1000;
-
-/// What a capture does not tell itself, and the user states.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stated {
-    /// The distance of samples that have no times.
-    pub every: Option<Duration>,
-    /// The host whose lines are read, if there are several.
-    pub host: Option<String>,
-}
 
 /// The kinds of captures, which are read in different ways.
 enum Kind {
