@@ -47,7 +47,7 @@ pub struct Latency {
     #[arg(long, requires = "json")]
     buckets: bool,
     /// Print lines of CSV
-    #[arg(long, value_name = "KIND", num_args = 0..=1, require_equals = true, default_missing_value = "plain")]
+    #[arg(long, value_name = "KIND", num_args = 0..=1, require_equals = true, default_missing_value = "plain", hide_possible_values = true)]
     csv: Option<CsvKind>,
     /// Pause tracing while it would use more than PCT percent of the CPUs
     #[arg(long, value_name = "PCT", default_value = "2", value_parser = percentage)]

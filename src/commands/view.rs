@@ -29,8 +29,8 @@ pub struct View {
     /// Print a JSON object per device and interval
     #[arg(short, long, group = "lines")]
     json: bool,
-    /// Print a line of CSV per device and interval
-    #[arg(long, group = "lines", value_name = "KIND", num_args = 0..=1, require_equals = true, default_missing_value = "plain")]
+    /// Print lines of CSV; --csv=spreadsheet marks formulas
+    #[arg(long, group = "lines", value_name = "KIND", num_args = 0..=1, require_equals = true, default_missing_value = "plain", hide_possible_values = true)]
     csv: Option<CsvKind>,
     /// Print a line of the InfluxDB protocol per device and interval
     #[arg(long, group = "lines")]

@@ -33,7 +33,7 @@ pub struct Who {
     #[arg(short, long, conflicts_with = "csv")]
     json: bool,
     /// Print lines of CSV of one kind
-    #[arg(long, value_name = "KIND", num_args = 0..=1, require_equals = true, default_missing_value = "plain")]
+    #[arg(long, value_name = "KIND", num_args = 0..=1, require_equals = true, default_missing_value = "plain", hide_possible_values = true)]
     csv: Option<CsvKind>,
     /// Kind of lines (with --csv)
     #[arg(long, requires = "csv", default_value = CGROUP, value_parser = [CGROUP, PROCESS])]
