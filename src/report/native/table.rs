@@ -148,7 +148,7 @@ impl TableWriter {
             self.has_columns = true;
         }
         let are_titles_due = self.are_titles_due(lines.len() + rows.events.len() + 2);
-        if are_titles_due {
+        if are_titles_due && !lines.is_empty() {
             // A new screen says it again.
             self.host_texts_said = [false; 5];
             self.health_said.clear();
