@@ -205,3 +205,20 @@ fn a_busy_device_says_why_it_has_no_other_word() {
         "{out}"
     );
 }
+
+#[test]
+fn columns_are_chosen_by_titles_names_of_json_and_names_of_iostat() {
+    let (out, _, _) = output(
+        "-o w/s,r_await,await,aqu-sz,util_pct,%util --from fixtures/captures/mixed.txt",
+        "",
+    );
+    let titles = out.lines().find(|line| line.starts_with("device")).unwrap();
+    let titles: Vec<&str> = titles.split_whitespace().collect();
+    let expected = ["device", "w/s", "r_await", "await", "queue", "util", "util"];
+    assert_eq!(titles, expected);
+    let (_, err, code) = output("-o r/s,foo 1 1", "");
+    assert!(
+        code == 2 && err.contains("there is no column 'foo'"),
+        "{err}"
+    );
+}

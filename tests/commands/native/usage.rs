@@ -247,7 +247,9 @@ fn short_options_are_the_long_ones_in_every_command() {
     used.sort();
     assert_eq!(
         used,
-        ["-V", "-a", "-f", "-h", "-j", "-o", "-p", "-s", "-t", "-w"]
+        [
+            "-V", "-a", "-f", "-h", "-j", "-o", "-o", "-p", "-s", "-t", "-w"
+        ]
     );
 }
 
