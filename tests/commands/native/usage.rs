@@ -108,7 +108,7 @@ fn mistaken_arguments_are_answered_with_a_suggestion() {
         ),
         (
             "--columns r/s",
-            "unexpected argument '--columns' found; did you mean '--fields'?",
+            "unexpected argument '--columns' found; did you mean '--show'?",
         ),
         (
             "--ignore loop",
