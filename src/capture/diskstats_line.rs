@@ -1,7 +1,7 @@
 //! One line of /proc/diskstats, as any kernel prints it.
 
 use super::{MAX_DEVICES_PER_SAMPLE, MAX_SAMPLE_BYTES};
-use crate::counters::{Columns, Counters, Device, Missing, Requests};
+use crate::counters::{Columns, Counters, Device, Requests};
 use crate::sanitize::sanitize;
 
 /// The reason why a line is not a diskstats line.
@@ -283,7 +283,6 @@ fn counters_from(values: &[u64; COUNTERS], count: usize) -> Option<Counters> {
     };
     Some(Counters {
         columns,
-        missing: Missing::NOTHING,
         reads: requests(0),
         writes: requests(4),
         in_flight: values[8],
@@ -302,6 +301,7 @@ pub fn write_line(device: &Device, out: &mut Vec<u8>) {
         minor,
         name,
         counters,
+        ..
     } = device;
     let Counters {
         reads,
@@ -426,7 +426,6 @@ mod tests {
             device.counters,
             Counters {
                 columns: Columns::Flushes,
-                missing: Missing::NOTHING,
                 reads: requests(1, 2, 3, 4),
                 writes: requests(5, 6, 7, 8),
                 in_flight: 9,

@@ -9,6 +9,7 @@ use memchr::memmem;
 use serde_json::{Map, Value};
 
 use super::MAX_LINE_BYTES;
+use super::hosts::HostFilter;
 use super::time_form::find_times;
 
 const BUFFER_BYTES: usize = 256 * 1024;
@@ -52,6 +53,12 @@ pub(super) struct LineReader<R> {
     was_second_part: bool,
     /// The number of the line handed out last, from 1.
     pub(super) number: u64,
+    /// Leaves the lines of one of several hosts.
+    hosts: Option<HostFilter>,
+    /// The same for lines that are looked at.
+    hosts_ahead: Option<HostFilter>,
+    /// The next line was handed out before.
+    is_repeated: bool,
 }
 
 impl<R: Read> LineReader<R> {
@@ -68,7 +75,20 @@ impl<R: Read> LineReader<R> {
             is_second_part: false,
             was_second_part: false,
             number: 0,
+            hosts: None,
+            hosts_ahead: None,
+            is_repeated: false,
         }
+    }
+
+    /// From now on, leaves the lines of one of several hosts.
+    pub(super) fn select_host(&mut self, hosts: HostFilter) {
+        self.hosts = Some(hosts);
+    }
+
+    /// Returns whether only the lines of one host are left.
+    pub(super) fn has_host(&self) -> bool {
+        self.hosts.is_some()
     }
 
     /// Reads the next line.
@@ -96,9 +116,19 @@ impl<R: Read> LineReader<R> {
                     return Ok(NextLine::End);
                 }
                 self.unread.start = newline.map_or(self.unread.end, |_| line.end + 1);
-                self.line_start = line.start;
                 self.was_second_part = std::mem::take(&mut self.is_second_part);
                 self.number += u64::from(!self.was_second_part);
+                let is_known = std::mem::take(&mut self.is_repeated) || self.was_second_part;
+                let begin = match &mut self.hosts {
+                    Some(hosts) if !is_known => hosts.begin(&self.buffer[line.clone()]),
+                    _ => Some(0),
+                };
+                let Some(begin) = begin else {
+                    searched = 0;
+                    continue;
+                };
+                let line = line.start + begin..line.end;
+                self.line_start = line.start;
                 if is_too_long || line.len() > MAX_LINE_BYTES {
                     return Ok(NextLine::TooLong);
                 }
@@ -122,13 +152,24 @@ impl<R: Read> LineReader<R> {
     /// Returns the line that follows `ahead` bytes that are not handed out yet, and adds its bytes to them. `None` at the end
     /// of the stream, or of what is read ahead.
     pub(super) fn look_ahead(&mut self, ahead: &mut usize) -> Option<&[u8]> {
+        if *ahead == 0 {
+            self.hosts_ahead.clone_from(&self.hosts);
+        }
         let mut searched = *ahead;
         loop {
             let unread = &self.buffer[self.unread.clone()];
             if let Some(at) = memchr::memchr(b'\n', &unread[searched..]) {
                 let line = self.unread.start + *ahead..self.unread.start + searched + at;
                 *ahead = searched + at + 1;
-                return Some(&self.buffer[line]);
+                let begin = match &mut self.hosts_ahead {
+                    Some(hosts) => hosts.begin(&self.buffer[line.clone()]),
+                    None => Some(0),
+                };
+                if let Some(begin) = begin {
+                    return Some(&self.buffer[line.start + begin..line.end]);
+                }
+                searched = *ahead;
+                continue;
             }
             searched = unread.len();
             if self.at_end || self.error.is_some() || searched >= MAX_AHEAD_BYTES {
@@ -150,6 +191,7 @@ impl<R: Read> LineReader<R> {
             return;
         }
         self.unread.start = self.line_start;
+        self.is_repeated = true;
         self.is_second_part = self.was_second_part;
         self.number -= u64::from(!self.was_second_part);
     }

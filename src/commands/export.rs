@@ -42,7 +42,7 @@ use super::options::{
     ANY_FIRST, FILE_OPERAND, Host, Operand, SourceOptions, VerdictOptions, distance, usage_error,
 };
 use crate::clock::{Clock, RealClock};
-use crate::console::RunContext;
+use crate::console::{RunContext, require_counters};
 use crate::exit::Exit;
 use crate::intervals::{DeviceSelection, IntervalRows};
 use crate::os_error::os_error_text;
@@ -392,6 +392,7 @@ struct Backfill {
 
 impl Observer for Backfill {
     fn begin(&mut self, run: &mut Run<'_, '_, '_>) -> Result<()> {
+        require_counters(run.intervals.replay())?;
         self.last = run.intervals.newest().at.wall.filter(|_| !self.is_cut);
         self.observe(None, run)
     }

@@ -4,6 +4,7 @@
 
 mod health;
 mod io_scan;
+mod logged;
 mod traced_io;
 
 use std::sync::Arc;
@@ -17,6 +18,7 @@ pub use self::io_scan::{
     IoCounters, IoLimits, IoScan, LONG_WAIT_MS, ProcessIo, ScanProblem, ScannedDevice,
     parse_device_number,
 };
+pub use self::logged::{LoggedInterval, LoggedRates};
 pub use self::traced_io::{
     LatencyBucket, LatencyHistogram, LatencyKey, RequestKind, TraceProblem, TracedIo,
 };
@@ -61,53 +63,11 @@ pub enum Columns {
     Flushes,
 }
 
-/// What the source of counters does not tell, such as a log that was made from them. What is missing of reads and writes
-/// is not told apart: if their sum is known, the reads have it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Missing {
-    pub in_flight: bool,
-    /// The requests of each direction.
-    pub ios: bool,
-    pub merges: bool,
-    pub sectors: bool,
-    /// The times of requests of each direction.
-    pub ms: bool,
-    pub busy_ms: bool,
-    pub weighted_ms: bool,
-}
-
-impl Missing {
-    pub const NOTHING: Self = Self {
-        in_flight: false,
-        ios: false,
-        merges: false,
-        sectors: false,
-        ms: false,
-        busy_ms: false,
-        weighted_ms: false,
-    };
-
-    /// Returns what either of both lacks.
-    pub fn or(self, other: Self) -> Self {
-        Self {
-            in_flight: self.in_flight || other.in_flight,
-            ios: self.ios || other.ios,
-            merges: self.merges || other.merges,
-            sectors: self.sectors || other.sectors,
-            ms: self.ms || other.ms,
-            busy_ms: self.busy_ms || other.busy_ms,
-            weighted_ms: self.weighted_ms || other.weighted_ms,
-        }
-    }
-}
-
 /// The counters of one device. All of them only grow, except `in_flight`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// The columns that the kernel printed; the fields of other columns are zero.
     pub columns: Columns,
-    /// What the source lacks, although the kernel counts it.
-    pub missing: Missing,
     pub reads: Requests,
     pub writes: Requests,
     pub discards: Requests,
@@ -140,7 +100,6 @@ impl Counters {
     /// The counters of a device that was just added.
     pub const ZERO: Self = Self {
         columns: Columns::Basic,
-        missing: Missing::NOTHING,
         reads: NO_REQUESTS,
         writes: NO_REQUESTS,
         discards: NO_REQUESTS,
@@ -160,7 +119,6 @@ impl Counters {
     pub fn plus(&self, other: &Self) -> Self {
         Self {
             columns: self.columns.max(other.columns),
-            missing: self.missing.or(other.missing),
             reads: self.reads.plus(&other.reads),
             writes: self.writes.plus(&other.writes),
             discards: self.discards.plus(&other.discards),
@@ -195,7 +153,7 @@ impl Counters {
 }
 
 /// One device in a sample. Copying it into another reuses the memory of the other's name.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq)]
 pub struct Device {
     /// Major device number; 0 for hidden NVMe paths.
     pub major: u32,
@@ -203,7 +161,10 @@ pub struct Device {
     /// The kernel's name, as /proc/diskstats prints it: `sda1`, `cciss/c0d0`. In a capture it may contain any
     /// character.
     pub name: String,
+    /// All zero in the log of another tool, which has no counters.
     pub counters: Counters,
+    /// What a log says of the time since the sample before; `None` for counters, and where a log begins.
+    pub logged: Option<Box<LoggedInterval>>,
 }
 
 /// The first line of /proc/stat: time spent by all CPUs together, in clock ticks (proc_stat(5)).
@@ -314,12 +275,14 @@ impl Clone for Device {
             minor,
             name,
             counters,
+            logged,
         } = self;
         Self {
             major: *major,
             minor: *minor,
             name: name.clone(),
             counters: *counters,
+            logged: logged.clone(),
         }
     }
 
@@ -329,14 +292,16 @@ impl Clone for Device {
             minor,
             name,
             counters,
+            logged,
         } = source;
         (self.major, self.minor, self.counters) = (*major, *minor, *counters);
         self.name.clone_from(name);
+        self.logged.clone_from(logged);
     }
 }
 
 /// One sample of a host. Copying it into another reuses the memory of the other's devices and their names.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq)]
 pub struct Sample {
     /// The time at which it was taken.
     pub at: SampleTime,

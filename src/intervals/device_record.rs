@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::device_interval::DeviceActivity;
 use super::summary::DeviceSummary;
 use crate::judge::{Assessment, Judged, Verdict, Worst};
-use crate::metrics::{CountedTime, DataFlag, Interval, StallTimer};
+use crate::metrics::{Amount, DataFlag, Interval, StallTimer};
 
 /// The most departed devices that are remembered: bounds the memory if new names keep appearing.
 const MAX_DEPARTED: usize = 1000;
@@ -97,7 +97,7 @@ impl DeviceRecord {
     ) -> DeviceActivity {
         let mut judged = std::mem::take(&mut self.judged);
         if without_util {
-            judged.interval.busy = CountedTime::default();
+            judged.interval.busy = Amount::default();
         }
         let stalled_s = self.stall_timer.observe(&judged.interval);
         self.summary.observe(&judged, stalled_s, at);

@@ -1,6 +1,6 @@
 //! Device state that lasts from one interval to the next.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::device_filter::{DeviceAttributes, DeviceFilter};
@@ -22,7 +22,7 @@ use crate::judge::{
 use crate::known_baselines::BaselineStore;
 use crate::metrics::{DeviceMatch, HostStats, Interval};
 use crate::source::{DeviceResolver, Step};
-use crate::topology::Topology;
+use crate::topology::{Kind, Topology};
 use crate::units::Span;
 
 /// The most transient devices that are named: bounds the memory if new names keep appearing.
@@ -38,6 +38,8 @@ pub(super) struct DeviceTracker<'b> {
     baselines: &'b BaselineStore,
     /// The attributes of the devices of the last sample.
     pub(super) attributes: Vec<DeviceAttributes>,
+    /// The index of the disk of each partition.
+    disks: Vec<Option<usize>>,
     /// The order in which devices are listed, as indices of the last sample.
     order: Vec<usize>,
     /// The records, by index of the last sample.
@@ -64,6 +66,7 @@ impl<'b> DeviceTracker<'b> {
             detail,
             baselines,
             attributes: Vec::new(),
+            disks: Vec::new(),
             order: Vec::new(),
             records: Vec::new(),
             known_devices: Vec::new(),
@@ -88,6 +91,19 @@ impl<'b> DeviceTracker<'b> {
     ) {
         (self.attributes, self.order) = filter.attributes(devices, topology, resolver);
         self.had_reset = false;
+        let index_of: HashMap<&str, usize> = devices
+            .iter()
+            .enumerate()
+            .map(|(index, device)| (device.name.as_str(), index))
+            .collect();
+        self.disks.clear();
+        for device in devices {
+            let node = topology.node(&device.name);
+            let partition = node.filter(|node| node.kind == Kind::Partition);
+            let disk = partition.and_then(|node| node.backing_devices.first());
+            self.disks
+                .push(disk.and_then(|disk| index_of.get(disk.as_str()).copied()));
+        }
         for device in devices {
             if self.recorded.get(&device.name) != recorded.get(&device.name) {
                 self.judge.forget(&device.name);
@@ -220,7 +236,14 @@ impl<'b> DeviceTracker<'b> {
                 continue;
             };
             let older = &step.older.devices[previous];
-            let interval = Interval::between(&older.counters, &newer.counters, step.span);
+            let mut interval = Interval::of_device(older, newer, step.span);
+            if let Some(interval) = &mut interval
+                && newer.counters.in_flight > 0
+                && let Some(Some(disk)) = self.disks.get(index)
+                && has_nothing_in_flight(interval, step, *disk)
+            {
+                interval.forget_in_flight();
+            }
             record.add(interval.as_ref(), self.unjudged_s == 0.0);
             self.had_reset |= interval.is_none();
         }
@@ -329,8 +352,9 @@ impl<'b> DeviceTracker<'b> {
             record.tell_rest();
             let (counters, interval) = (&device.counters, &record.judged.interval);
             let is_in_total = filter.has_total() && counts_in_total(attributes.total_role, last);
-            let is_unchanged =
-                *counters == first.devices[first_index].counters && counters.in_flight == 0;
+            let is_unchanged = device.logged.is_none()
+                && *counters == first.devices[first_index].counters
+                && counters.in_flight == 0;
             // The fast path for devices that are not listed: most devices of a large host are idle.
             if !self.detail.lists_all()
                 && is_unchanged
@@ -349,7 +373,7 @@ impl<'b> DeviceTracker<'b> {
             let state = if record.is_reset {
                 record.interrupt();
                 DeviceState::Reset
-            } else if attributes.is_accounting_off && interval.completed() == 0 {
+            } else if attributes.is_accounting_off && interval.completed() == 0.0 {
                 DeviceState::AccountingOff(Box::new(std::mem::take(&mut record.judged)))
             } else {
                 let mut activity = Box::new(record.take_activity(without_util, last.at.wall));
@@ -405,6 +429,27 @@ impl<'b> DeviceTracker<'b> {
         summaries.sort_by(|(_, a), (_, b)| a.worst_first(b));
         summaries
     }
+}
+
+/// Returns whether the kernel lost count of the requests of a partition: its disk has none in flight, or completes others and is
+/// not busy all the time.
+fn has_nothing_in_flight(partition: &Interval, step: &Step<'_>, disk: usize) -> bool {
+    /// Half of the time: a request that hangs keeps the disk busy all of it.
+    const MAX_UTIL_PCT: f64 = 50.0;
+    let newer = &step.newer.devices[disk];
+    if newer.counters.in_flight == 0 {
+        return true;
+    }
+    let older = step.device_match.previous_index(disk);
+    let of_disk = older.and_then(|older| {
+        let older = &step.older.devices[older];
+        Interval::of_device(older, newer, step.span)
+    });
+    let is_elsewhere = of_disk.is_some_and(|of_disk| {
+        let util = of_disk.util_pct();
+        of_disk.completed() > 0.0 && util.is_some_and(|util| util < MAX_UTIL_PCT)
+    });
+    partition.completed() == 0.0 && is_elsewhere
 }
 
 fn event(names: &Arc<DeviceNames>, kind: EventKind) -> DeviceEvent {

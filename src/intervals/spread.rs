@@ -30,7 +30,7 @@ impl Spread {
         let interval = &step.interval;
         for kind in [&interval.reads, &interval.writes, &interval.flushes] {
             if let Some(await_ms) = kind.await_ms() {
-                self.latencies.observe(await_ms, kind.ios as f64);
+                self.latencies.observe(await_ms, kind.ios.sum);
             }
         }
     }

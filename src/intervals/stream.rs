@@ -507,9 +507,14 @@ fn sample_at_boot(sample: &Sample) -> Sample {
 }
 
 impl Intervals<'_> {
+    /// The capture that is replayed; `None` for the running system.
+    pub fn replay(&self) -> Option<&Replay<'_>> {
+        self.source.samples.replay()
+    }
+
     /// Returns the fraction of a capture that has been read, from 0 to 1; `None` if its size is not known.
     pub fn progress(&self) -> Option<f64> {
-        self.source.samples.replay()?.progress()
+        self.replay()?.progress()
     }
 
     /// Returns the requested time between reports; `None` for a capture that does not record it.
@@ -673,7 +678,7 @@ impl Intervals<'_> {
     /// # Errors
     /// When the capture is not a text file.
     pub fn no_data_reason(&self) -> Result<String> {
-        let capture = self.source.samples.replay().map(|replay| replay.state());
+        let capture = self.replay().map(|replay| replay.state());
         if capture.is_some_and(|capture| capture.is_not_text) {
             bail!(
                 "{} is not a text file; expected a diskstats capture",
@@ -686,12 +691,14 @@ impl Intervals<'_> {
             0 | 1 if self.input.range.end.is_some() => {
                 "fewer than two complete samples up to --end"
             }
-            0 | 1 if capture.is_some_and(|capture| capture.is_log) => {
+            1.. if capture.is_some_and(|capture| capture.is_log)
+                && self.input.range.is_everything() =>
+            {
                 "the log has no interval: its first report has averages since boot; of one of iostat -y, --every 10s \
                  states the length"
             }
             0 => {
-                let replay = self.source.samples.replay();
+                let replay = self.replay();
                 return Ok(
                     replay.map_or_else(|| "no samples found".to_owned(), Replay::no_samples_reason)
                 );

@@ -95,17 +95,11 @@ impl DeviceSummary {
 
     /// Returns whether the device did nothing at all.
     pub fn is_empty(&self) -> bool {
-        let Interval {
-            reads,
-            writes,
-            other_ios,
-            weighted,
-            ..
-        } = self.sum.interval;
-        reads.ios == 0
-            && writes.ios == 0
-            && other_ios == 0
-            && weighted.ms == 0
+        let interval = &self.sum.interval;
+        let both = interval.reads_and_writes();
+        both.ios.sum == 0.0
+            && both.sectors.sum == 0.0
+            && interval.weighted.sum == 0.0
             && self.peak_stall_s.value == 0.0
     }
 }

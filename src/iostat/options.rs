@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::text::{Palette, Style, Unit};
+use crate::capture::Stated;
 use crate::console::{ArgError, Environment};
 use crate::exit::Exit;
 use crate::sanitize::sanitize;
@@ -48,8 +49,8 @@ pub struct Options {
     pub more: Vec<PathBuf>,
     /// `--begin` and `--end`: the part of the capture that is shown.
     pub range: TimeRange,
-    /// `--every`: the distance of samples of a capture without times.
-    pub every: Option<Duration>,
+    /// `--every` and `--host`.
+    pub stated: Stated,
     /// `--root`: the directory that contains `proc`, `sys` and `dev`.
     pub root: PathBuf,
 }
@@ -117,7 +118,7 @@ Options are:
 [ --compact ] [ --dec={ 0 | 1 | 2 } ] [ --human ] [ --pretty ] [ -o JSON ]
 [ [ -H ] -g <group_name> ] [ -p [ <device> [,...] | ALL ] ]
 [ --from <file> ] [ --begin <time> ] [ --end <time> ] [ --every <time> ]
-[ --root <directory> ] [ <file> [...] ] [ <device> [...] | ALL ]
+[ --host <name> ] [ --root <directory> ] [ <file> [...] ] [ <device> [...] | ALL ]
 ";
 
 /// Parses the arguments of iostat.
@@ -148,7 +149,11 @@ pub fn parse(
                 options.range.end = Some(capture_value(argument, arguments.next(), str::parse)?)
             }
             "--every" => {
-                options.every = Some(capture_value(argument, arguments.next(), parse_interval)?)
+                let every = capture_value(argument, arguments.next(), parse_interval)?;
+                options.stated.every = Some(every);
+            }
+            "--host" => {
+                options.stated.host = Some(arguments.next().ok_or_else(usage)?.to_owned());
             }
             "--root" => options.root = arguments.next().ok_or_else(usage)?.into(),
             "-p" => {
@@ -415,10 +420,11 @@ impl Parsed {
         }
         options.interval = options.interval.filter(|_| !is_single);
         options.range.time_zone = environment("TZ");
-        let is_about_capture = !options.range.is_everything() || options.every.is_some();
+        let is_about_capture =
+            !options.range.is_everything() || options.stated != Stated::default();
         if is_about_capture && options.from.is_none() {
             return Err(invalid_value(
-                "--begin, --end and --every",
+                "--begin, --end, --every and --host",
                 "need a recording, such as --from FILE",
             ));
         }

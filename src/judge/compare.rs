@@ -22,7 +22,7 @@ const MIN_GAP_OF_TWO: f64 = 2.0;
 /// a change.
 const MIN_TRIMMED_BLOCKS: usize = 10;
 /// The fewest requests of a block whose mean latency counts.
-const MIN_LATENCY_REQUESTS: u64 = 30;
+const MIN_LATENCY_REQUESTS: f64 = 30.0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
@@ -163,17 +163,17 @@ fn value(quantity: Quantity, block: &Block) -> Option<f64> {
     let latency = |requests: &Completed| {
         requests
             .await_ms()
-            .filter(|_| requests.ios >= MIN_LATENCY_REQUESTS)
+            .filter(|_| requests.ios.sum >= MIN_LATENCY_REQUESTS)
     };
     match quantity {
-        Quantity::Rate(direction) => per_second(of(direction).ios as f64),
+        Quantity::Rate(direction) => per_second(of(direction).ios.sum),
         Quantity::Throughput(direction) => per_second(of(direction).kib() / 1024.0),
         Quantity::Size(direction) => of(direction).size_kib(),
         Quantity::ReadShare => {
-            let all = (block.reads.ios + block.writes.ios) as f64;
-            (all > 0.0).then(|| 100.0 * block.reads.ios as f64 / all)
+            let all = block.reads.ios.sum + block.writes.ios.sum;
+            (all > 0.0).then(|| 100.0 * block.reads.ios.sum / all)
         }
-        Quantity::Queue => per_second((block.reads.time.ms + block.writes.time.ms) as f64 / 1000.0),
+        Quantity::Queue => per_second((block.reads.time.sum + block.writes.time.sum) / 1000.0),
         Quantity::Latency(direction) => latency(of(direction)),
         Quantity::LatencyAt(class) => latency(block.classes.get(&class)?),
     }

@@ -137,6 +137,9 @@ impl DeviceJudge {
                 ..Assessment::of(Verdict::Stalled, evidence)
             };
         }
+        if !load.is_counted {
+            return Assessment::default();
+        }
         if load.done() + load.others == 0.0 {
             return self.judge_without_completions(&load, interval.in_flight);
         }
@@ -263,7 +266,8 @@ impl DeviceJudge {
         // Too long even if served one at a time, whatever the queue.
         let alone_ms = ms / load.queue.max(1.0);
         let limits = ClassLimits::of(self.knowledge.class);
-        let is_slower = does_less || alone_ms >= self.knowledge.saturated * limits.max_ms(kib);
+        let is_too_long = alone_ms >= self.knowledge.saturated * limits.max_ms(kib);
+        let is_slower = does_less || is_too_long;
         // That no disk at all is slower says nothing of requests that take less.
         let is_of_any_disk = bounds.source == Some(BaselineSource::Class(None));
         let is_known = bounds.hi.is_finite() && !(is_of_any_disk && ms < bounds.hi);
@@ -273,7 +277,12 @@ impl DeviceJudge {
         let is_saturated = ms >= hold(was_bad) * self.knowledge.saturated * bounds.hi;
         let is_queueing = ms >= hold(was_queueing) * MORE * bounds.sure;
         let mut doubt = None;
-        let verdict = if load.queue >= QUEUE && queue >= SOMEONE && is_saturated {
+        // Several at a time within the step: a queue, and no slow device.
+        let in_bursts = QUEUE * load.busy > 0.0 && load.queue >= QUEUE * load.busy;
+        let is_one_by_one = load.queue >= QUEUE || !in_bursts;
+        let verdict = if queue >= SOMEONE && is_too_long && is_one_by_one {
+            Verdict::Slow
+        } else if load.queue >= QUEUE && queue >= SOMEONE && is_saturated {
             if is_slower {
                 Verdict::Slow
             } else {
@@ -290,7 +299,6 @@ impl DeviceJudge {
             // Somebody waits half of the time, or 10 ms longer; a queue within the step is no slow device.
             let is_felt =
                 queue >= SOMEONE || load.queue >= SOMEONE && ms - bounds.sure >= MATTERS_MS;
-            let in_bursts = QUEUE * load.busy > 0.0 && load.queue >= QUEUE * load.busy;
             if ms >= self.knowledge.saturated * bounds.sure && is_felt && !in_bursts {
                 Verdict::Slow
             } else {

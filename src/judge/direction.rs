@@ -78,12 +78,12 @@ impl DirectionSummary {
     /// together, which the kernel counts as zero. Such an interval is pooled with the next one that has little request
     /// time, and dropped if none follows.
     fn pooled(&mut self, completed: &Completed) -> Option<Completed> {
-        if completed.timed_ios == 0 {
+        if completed.timed_ios == 0.0 {
             None
-        } else if completed.time.ms == 0 {
+        } else if completed.time.sum == 0.0 {
             self.unpooled = self.unpooled.followed_by(completed);
             None
-        } else if completed.time.ms as f64 <= MAX_COARSE_TIME_MS {
+        } else if completed.time.sum <= MAX_COARSE_TIME_MS {
             Some(std::mem::take(&mut self.unpooled).followed_by(completed))
         } else {
             Some(*completed)
@@ -92,7 +92,7 @@ impl DirectionSummary {
 
     /// The report, without baseline and saturation, which the caller adds.
     pub(super) fn finish(&mut self) -> DirectionReport {
-        let merged_pct = self.sum.merge_pct().filter(|_| self.sum.ios > 0);
+        let merged_pct = self.sum.merge_pct().filter(|_| self.sum.ios.sum > 0.0);
         DirectionReport {
             iops: self.iops.distribution(),
             mib_per_s: self.mib_per_s.distribution(),
@@ -165,12 +165,12 @@ pub struct BusyMean {
 
 impl BusyMean {
     fn of(sum: &Completed) -> Option<Self> {
-        let queue = sum.time.ms as f64 / 1000.0 / sum.seconds();
+        let queue = sum.time.sum / 1000.0 / sum.seconds();
         Some(Self {
             seconds: sum.seconds(),
             iops: rate(sum),
             size_kib: sum.size_kib()?,
-            queue: (sum.timed_ios == sum.ios).then_some(queue),
+            queue: (sum.timed_ios == sum.ios.sum).then_some(queue),
         })
     }
 }
@@ -181,7 +181,7 @@ struct BusyIntervals(BTreeMap<i32, Completed>);
 
 impl BusyIntervals {
     fn observe(&mut self, totals: &Completed) {
-        if totals.ios > 0 && totals.ns > 0 {
+        if totals.ios.sum > 0.0 {
             let sum = self
                 .0
                 .entry(rate(totals).log2().floor() as i32)
@@ -192,10 +192,10 @@ impl BusyIntervals {
 
     /// The means of all but those far below the rate at which the median request was completed; `None` without requests.
     fn mean(&self) -> Option<BusyMean> {
-        let half = self.0.values().map(|sum| sum.ios as f64).sum::<f64>() / 2.0;
+        let half = self.0.values().map(|sum| sum.ios.sum).sum::<f64>() / 2.0;
         let mut passed = 0.0;
         let usual = self.0.values().find(|sum| {
-            passed += sum.ios as f64;
+            passed += sum.ios.sum;
             passed >= half
         });
         let min_rate = MAX_TRICKLE_FRACTION * rate(usual?);
@@ -206,7 +206,7 @@ impl BusyIntervals {
 
 /// Requests per second; NaN without an interval.
 fn rate(sum: &Completed) -> f64 {
-    sum.ios as f64 / sum.seconds()
+    sum.ios.sum / sum.seconds()
 }
 
 #[cfg(test)]

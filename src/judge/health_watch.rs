@@ -185,7 +185,7 @@ impl HealthWatch {
         };
         // A volume that completes requests is suspended for moments only.
         let is_past = |name: &str| {
-            stats.completed() > 0 && facts.get(name).is_some_and(|health| health.is_suspended())
+            stats.completed() > 0.0 && facts.get(name).is_some_and(|health| health.is_suspended())
         };
         let evidence = |name: &str, only_sync: bool| {
             let troubles = facts

@@ -201,6 +201,7 @@ impl HostJudge {
         for (index, device) in step.devices.iter().enumerate() {
             said.push(self.judge_device(device, step.host, || settings(index)));
         }
+        self.judge_multipath_heads(step, &mut said);
         let loads = self.loads_of_disks(step);
         self.judge_beside_peers(step, &loads, &mut said);
         self.judge_shared_limits(step, &loads, &mut said);
@@ -209,6 +210,31 @@ impl HostJudge {
         self.judge_held(step, &mut said);
         self.add_health(step, &mut said);
         said
+    }
+
+    /// Before Linux 6.2, only the paths of an NVMe multipath disk count requests: the disk is not idle while they work.
+    fn judge_multipath_heads(&self, step: &Step<'_>, said: &mut [Option<Assessment>]) {
+        let works = |name: &str| {
+            let is_path = step
+                .topology
+                .node(name)
+                .is_some_and(|node| node.kind == Kind::NvmePath);
+            let path = self.index_of.get(name).filter(|_| is_path);
+            let path = path.and_then(|index| step.devices.get(*index)?.interval.as_ref());
+            path.is_some_and(|interval| interval.completed() > 0.0)
+        };
+        for (device, said) in step.devices.iter().zip(said) {
+            let below = step.topology.backing_devices(device.name);
+            if let Some(assessment) = said
+                && assessment.verdict == Some(Verdict::Idle)
+                && below.iter().any(|name| works(name))
+            {
+                *assessment = Assessment {
+                    verdict: Some(Verdict::AccountingOff),
+                    ..Assessment::default()
+                };
+            }
+        }
     }
 
     fn judge_device(
@@ -221,7 +247,7 @@ impl HostJudge {
             self.note_reset(device.name);
             return None;
         };
-        if device.is_accounting_off && interval.completed() == 0 {
+        if device.is_accounting_off && interval.completed() == 0.0 {
             return Some(Assessment {
                 verdict: Some(Verdict::AccountingOff),
                 ..Assessment::default()
@@ -232,7 +258,7 @@ impl HostJudge {
                 .insert(device.name.to_owned(), Followed::default());
         }
         let followed = self.devices.get_mut(device.name)?;
-        followed.idle_s = if interval.completed() > 0 {
+        followed.idle_s = if interval.completed() > 0.0 {
             Some(0.0)
         } else {
             followed.idle_s.map(|idle_s| idle_s + interval.seconds())
@@ -354,7 +380,7 @@ impl HostJudge {
             let Some(upper) = &step.devices[above].interval else {
                 continue;
             };
-            if upper.completed() == 0 {
+            if upper.completed() == 0.0 {
                 continue;
             }
             let interval_of = |name: &String| {
@@ -496,7 +522,7 @@ impl HostJudge {
             let (Some(interval), Some(assessment)) = (&device.interval, assessment) else {
                 continue;
             };
-            if interval.completed() > 0 {
+            if interval.completed() > 0.0 {
                 continue;
             }
             let Some(held) = self.health.held(device.name, step) else {

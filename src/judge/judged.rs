@@ -60,8 +60,14 @@ impl Judged {
             interval.seconds(),
         );
         if let Some(assessment) = assessment {
+            // The reads of a source that does not split them are all requests.
+            let reads = if interval.reads.time.ns > 0 {
+                interval.reads
+            } else {
+                interval.reads_and_writes()
+            };
             judged.compared = [
-                Compared::of(&interval.reads, assessment.read_saturation),
+                Compared::of(&reads, assessment.read_saturation),
                 Compared::of(&interval.writes, assessment.write_saturation),
                 Compared::of(&interval.flushes, assessment.flush_saturation),
             ];
@@ -105,7 +111,7 @@ impl Judged {
             IoDirection::Reads => self.interval.reads,
             IoDirection::Writes => self.interval.writes,
             IoDirection::Flushes => self.interval.flushes,
-            IoDirection::Both => self.interval.reads.beside(&self.interval.writes),
+            IoDirection::Both => self.interval.reads_and_writes(),
         }
     }
 
@@ -122,8 +128,10 @@ impl Judged {
                 unloaded_ms: reads.unloaded_ms + writes.unloaded_ms,
             },
         };
-        let least_ms = MIN_KNOWN_FRACTION * self.requests(direction).time.ms as f64;
-        let is_known = compared.unloaded_ms > 0.0 && compared.taken_ms >= least_ms;
+        let time = self.requests(direction).time;
+        let is_known = compared.unloaded_ms > 0.0
+            && time.ns > 0
+            && compared.taken_ms >= MIN_KNOWN_FRACTION * time.sum;
         is_known.then(|| compared.taken_ms / compared.unloaded_ms)
     }
 }
@@ -152,7 +160,7 @@ impl AddAssign<&Self> for Judged {
 
 impl Compared {
     fn of(requests: &Completed, saturation: Option<f64>) -> Self {
-        let taken_ms = requests.time.ms as f64;
+        let taken_ms = requests.time.sum;
         match saturation.filter(|saturation| *saturation > 0.0) {
             Some(saturation) => Self {
                 taken_ms,

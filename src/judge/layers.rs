@@ -28,7 +28,7 @@ impl HeldBetween {
 
 /// Reads and writes together; `None` if their times are not counted.
 fn both(interval: &Interval) -> Option<Completed> {
-    let both = interval.reads.beside(&interval.writes);
+    let both = interval.reads_and_writes();
     (both.time.ns > 0).then_some(both)
 }
 
@@ -49,12 +49,12 @@ pub(super) fn held_between(above: &Interval, below: &[&Interval]) -> Option<Held
         await_below_ms,
         are_many: upper.queue()? >= QUEUE,
     };
-    let is_loaded = upper.ios as f64 >= FEW
+    let is_loaded = upper.ios.sum >= FEW
         && (held.are_many || upper.queue()? >= SOMEONE && held.are_far_slower());
-    let was_passed_down = lower.ios > 0 && lower.ios as f64 >= HALF * upper.ios as f64;
-    let waited_ms = upper.time.ms as f64 - lower.time.ms as f64;
-    let is_held = waited_ms >= HALF * upper.time.ms as f64
-        && held.await_above_ms >= SATURATED * await_below_ms;
+    let was_passed_down = lower.ios.sum > 0.0 && lower.ios.sum >= HALF * upper.ios.sum;
+    let waited_ms = upper.time.sum - lower.time.sum;
+    let is_held =
+        waited_ms >= HALF * upper.time.sum && held.await_above_ms >= SATURATED * await_below_ms;
     (is_loaded && was_passed_down && is_held).then_some(held)
 }
 

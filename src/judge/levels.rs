@@ -66,7 +66,7 @@ impl Level {
     }
 
     fn iops(&self) -> f64 {
-        self.requests.ios as f64 / self.requests.seconds()
+        self.requests.ios.sum / self.requests.seconds()
     }
 
     fn mib_per_s(&self) -> f64 {
@@ -74,7 +74,7 @@ impl Level {
     }
 
     fn finish(&self) -> ConcurrencyLevel {
-        let ms = self.requests.time.ms as f64;
+        let ms = self.requests.time.sum;
         let is_known = self.unloaded_ms > 0.0 && self.compared_ms >= HALF * ms;
         ConcurrencyLevel {
             queue: self.queue(),
@@ -105,7 +105,7 @@ impl Levels {
             ..Level::default()
         };
         if let Some(saturation) = saturation.filter(|saturation| *saturation > 0.0) {
-            now.compared_ms = requests.time.ms as f64;
+            now.compared_ms = requests.time.sum;
             now.unloaded_ms = now.compared_ms / saturation;
         }
         let level = self.0.entry(bin).or_default();
@@ -157,7 +157,7 @@ impl Levels {
             ..CapacityReport::default()
         };
         let is_loaded = |level: &Level| {
-            level.queue() >= SOMEONE && level.requests.ios as f64 >= FEW * level.intervals as f64
+            level.queue() >= SOMEONE && level.requests.ios.sum >= FEW * level.intervals as f64
         };
         let loaded: Vec<Level> = levels.into_iter().filter(is_loaded).collect();
         let Some(first) = first_at_maximum(&loaded) else {
@@ -276,8 +276,8 @@ impl DeviceLevels {
         verdict: Option<Verdict>,
         saturation: Option<f64>,
     ) {
-        let both = interval.reads.beside(&interval.writes);
-        let is_alone = |one: &Completed| one.ios as f64 >= (1.0 - SHARE) * both.ios as f64;
+        let both = interval.reads_and_writes();
+        let is_alone = |one: &Completed| one.ios.sum >= (1.0 - SHARE) * both.ios.sum;
         if is_alone(&interval.reads) {
             self.reads.observe(&interval.reads, verdict, saturation);
         }
@@ -304,10 +304,10 @@ impl DeviceLevels {
 
     /// The capacity of both directions together. A cap on a direction with only a part of the requests is none of the device.
     pub(super) fn capacity_of_all(&self, plateaus: &[Plateau], sum: &Interval) -> CapacityReport {
-        let total = sum.reads.ios as f64 + sum.writes.ios as f64;
+        let total = sum.reads.ios.sum + sum.writes.ios.sum;
         let is_dominant = |plateau: &&Plateau| match plateau.direction {
-            IoDirection::Reads => sum.reads.ios as f64 >= LESS * total,
-            IoDirection::Writes => sum.writes.ios as f64 >= LESS * total,
+            IoDirection::Reads => sum.reads.ios.sum >= LESS * total,
+            IoDirection::Writes => sum.writes.ios.sum >= LESS * total,
             IoDirection::Both | IoDirection::Flushes => true,
         };
         let capacity = self.both.capacity().unwrap_or_default();

@@ -15,9 +15,9 @@ pub(super) struct Requests {
 impl Requests {
     fn of(completed: &Completed) -> Self {
         Self {
-            count: completed.ios as f64,
+            count: completed.ios.sum,
             kib: completed.kib(),
-            ms: completed.time.ms as f64,
+            ms: completed.time.sum,
         }
     }
 }
@@ -31,6 +31,8 @@ pub(super) struct Load {
     pub(super) kinds: [Requests; 3],
     /// True if the first kind is reads and writes together.
     pub(super) is_unsplit: bool,
+    /// False if a log does not tell how many requests completed.
+    pub(super) is_counted: bool,
     /// Discards and flushes, which complete, and are in flight, too, and their milliseconds.
     pub(super) others: f64,
     pub(super) others_ms: f64,
@@ -47,42 +49,48 @@ pub(super) struct Load {
 impl Load {
     pub(super) fn of(interval: &Interval) -> Self {
         let seconds = interval.seconds();
-        let (mut reads, writes) = (
-            Requests::of(&interval.reads),
-            Requests::of(&interval.writes),
-        );
+        let both = interval.reads_and_writes();
         let flushes = Requests {
             kib: 0.0,
             ..Requests::of(&interval.flushes)
         };
+        let mut kinds = [
+            Requests::of(&interval.reads),
+            Requests::of(&interval.writes),
+            flushes,
+        ];
         let is_timed = interval.reads.time.ns > 0;
-        let is_unsplit = !is_timed && interval.other_ios > 0;
+        let is_unsplit = !is_timed && interval.unsplit.is_counted();
         if is_unsplit {
-            reads = Requests {
-                count: interval.other_ios as f64,
-                kib: reads.kib + writes.kib,
-                ms: interval.weighted.ms as f64,
+            let ms = both.time.or(interval.weighted).sum;
+            kinds[0] = Requests {
+                ms,
+                ..Requests::of(&both)
             };
+            kinds[1] = Requests::default();
         }
-        let ms = if is_timed {
-            reads.ms + writes.ms
-        } else {
-            interval.weighted.ms as f64
-        };
         let in_flight = interval.in_flight_before.zip(interval.in_flight);
+        let is_only_waiting = in_flight.is_none() && interval.completed() == 0.0;
+        let ms = if (is_timed || is_unsplit) && !is_only_waiting {
+            kinds[0].ms + kinds[1].ms
+        } else {
+            interval.weighted.sum
+        };
+        let has_weighted = interval.weighted.ns > 0;
         Self {
             seconds,
-            kinds: [reads, writes, flushes],
+            kinds,
             is_unsplit,
-            others: (interval.discards.ios + interval.flushes.ios) as f64,
-            others_ms: (interval.discards.time.ms + interval.flushes.time.ms) as f64,
+            is_counted: both.is_counted(),
+            others: interval.discards.ios.sum + interval.flushes.ios.sum,
+            others_ms: interval.discards.time.sum + interval.flushes.time.sum,
             in_flight: in_flight.map(|(begin, end)| [begin as f64, end as f64]),
             busy: interval
                 .util_pct()
                 .map_or(0.0, |util| util / 100.0)
                 .min(1.0),
             queue: ms / 1000.0 / seconds,
-            has_times: is_timed || interval.weighted.ns > 0 || interval.completed() == 0,
+            has_times: both.time.ns > 0 || has_weighted || interval.completed() == 0.0,
         }
     }
 

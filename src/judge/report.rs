@@ -107,14 +107,14 @@ impl DeviceAnalysis {
         if let Some(util) = stats.util_pct().filter(|_| has_util) {
             self.util_pct.add(util, seconds);
         }
-        let both = stats.reads.beside(&stats.writes);
+        let both = stats.reads_and_writes();
         self.reads.observe(&stats.reads);
         self.writes.observe(&stats.writes);
         self.both.observe(&both);
         if let Some(blocks) = &mut self.blocks {
             blocks.observe(stats);
         }
-        if both.ios == 0 {
+        if both.ios.sum == 0.0 {
             return;
         }
         if both.time.ns == 0 {
@@ -127,7 +127,7 @@ impl DeviceAnalysis {
             (&mut self.writes, &stats.writes),
         ] {
             if let Some(size_kib) = requests.size_kib() {
-                summary.sizes_kib.add(size_kib, requests.ios as f64);
+                summary.sizes_kib.add(size_kib, requests.ios.sum);
             }
         }
         let saturation = judged.saturation(IoDirection::Both);

@@ -1,6 +1,6 @@
 //! The requests of one kind that completed between two samples, and the times that the kernel counted.
 
-use crate::counters::{Missing, Requests, wrapping_sub_u32};
+use crate::counters::{LoggedRates, Requests, wrapping_sub_u32};
 use crate::units::{SECTOR_BYTES, Span};
 
 /// More requests per second than any device completes: a larger difference does not come from a counter that wrapped.
@@ -14,31 +14,25 @@ const MAX_WAIT_MS: f64 = 3_600_000.0;
 /// Counters are not read all at once.
 const TIME_TOLERANCE_MS: f64 = 1000.0;
 
-/// The requests of one kind that completed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The requests of one kind that completed. What the source does not tell is counted for no time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Completed {
-    /// The nanoseconds in which they were counted; 0 if the kernel does not count them.
-    pub ns: u64,
-    pub ios: u64,
-    /// True if a log lacks the number of these requests; then it is 0 here.
-    pub lacks_ios: bool,
-    /// True if a log lacks the sectors of these requests; then they are 0 here.
-    pub lacks_sectors: bool,
-    /// Requests merged into others before they were issued; `None` if the kernel does not count them.
-    pub merges: Option<u64>,
-    pub sectors: u64,
+    pub ios: Amount,
+    /// Requests merged into others before they were issued.
+    pub merges: Amount,
+    pub sectors: Amount,
     /// The requests whose time is known.
-    pub timed_ios: u64,
-    /// The time that these took.
-    pub time: CountedTime,
+    pub timed_ios: f64,
+    /// The milliseconds that these took.
+    pub time: Amount,
 }
 
-/// A time that the kernel counted in milliseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CountedTime {
+/// What was counted in some time. A sum of counters is a whole number, far below the 2^53 that `f64` holds exactly.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Amount {
     /// The nanoseconds in which it was counted; 0 if it is not known.
     pub ns: u64,
-    pub ms: u64,
+    pub sum: f64,
 }
 
 /// The length of two times: their sum if they follow each other, the longer one if they are the same time.
@@ -52,40 +46,49 @@ impl Completed {
         has_times: bool,
         possible: PossibleTime,
     ) -> Option<Self> {
-        let seconds = span.seconds();
-        let merges = || ios_delta(older.merges, newer.merges, seconds);
-        let completed = Self {
-            ns: span.nanos(),
-            ios: ios_delta(older.ios, newer.ios, seconds)?,
-            merges: if has_times { Some(merges()?) } else { None },
-            sectors: count_delta(older.sectors, newer.sectors, MAX_SECTORS_PER_S * seconds)?,
+        let (ns, seconds) = (span.nanos(), span.seconds());
+        let ios = ios_delta(older.ios, newer.ios, seconds)?;
+        let sectors = count_delta(older.sectors, newer.sectors, MAX_SECTORS_PER_S * seconds)?;
+        let mut completed = Self {
+            ios: Amount::of(ns, ios),
+            sectors: Amount::of(ns, sectors),
             ..Self::default()
         };
-        let ms = ms_delta(older.ms, newer.ms, possible, completed.ios);
-        Some(completed.with_time(ms.filter(|_| has_times)))
+        if !has_times {
+            return Some(completed);
+        }
+        let merges = ios_delta(older.merges, newer.merges, seconds)?;
+        completed.merges = Amount::of(ns, merges);
+        let ms = ms_delta(older.ms, newer.ms, possible, ios);
+        Some(completed.with_time(ms.map(|ms| ms as f64)))
     }
 
-    /// The same without what the source of the counters lacks.
-    pub(super) fn without(self, missing: Missing) -> Self {
-        Self {
-            ios: if missing.ios { 0 } else { self.ios },
-            lacks_ios: missing.ios,
-            merges: self.merges.filter(|_| !missing.merges),
-            sectors: if missing.sectors { 0 } else { self.sectors },
-            lacks_sectors: missing.sectors,
-            ..if missing.ms || missing.ios {
-                self.with_time(None)
-            } else {
-                self
-            }
-        }
+    /// The requests that a log printed as rates.
+    pub(super) fn of_rates(rates: &LoggedRates, span: Span) -> Self {
+        let amount = |per_s: Option<f64>| {
+            per_s.map_or(Amount::default(), |per_s| Amount {
+                ns: span.nanos(),
+                sum: per_s * span.seconds(),
+            })
+        };
+        let completed = Self {
+            ios: amount(rates.ios),
+            merges: amount(rates.merges),
+            sectors: amount(rates.sectors),
+            ..Self::default()
+        };
+        let known = rates.await_ms.filter(|_| completed.is_counted());
+        completed.with_time(known.map(|await_ms| await_ms * completed.ios.sum))
     }
 
     /// Requests that took `ms` milliseconds together; `None` if that is not known.
-    pub fn with_time(self, ms: Option<u64>) -> Self {
-        let time = ms.map_or(CountedTime::default(), |ms| CountedTime { ns: self.ns, ms });
+    pub fn with_time(self, ms: Option<f64>) -> Self {
+        let time = ms.map_or(Amount::default(), |ms| Amount {
+            ns: self.ios.ns,
+            sum: ms,
+        });
         Self {
-            timed_ios: if ms.is_some() { self.ios } else { 0 },
+            timed_ios: if ms.is_some() { self.ios.sum } else { 0.0 },
             time,
             ..self
         }
@@ -104,92 +107,85 @@ impl Completed {
     /// Adds requests of the same kind right after these, or others over the same time: `length` adds their times.
     pub(super) fn plus(&self, other: &Self, length: AddedLength) -> Self {
         Self {
-            ns: length(self.ns, other.ns),
+            ios: self.ios.plus(other.ios, length),
+            merges: self.merges.plus(other.merges, length),
+            sectors: self.sectors.plus(other.sectors, length),
+            timed_ios: self.timed_ios + other.timed_ios,
             time: self.time.plus(other.time, length),
-            ios: self.ios.saturating_add(other.ios),
-            lacks_ios: self.lacks_ios || other.lacks_ios,
-            lacks_sectors: self.lacks_sectors || other.lacks_sectors,
-            merges: match (self.is_counted(), other.is_counted()) {
-                (true, true) => add(self.merges, other.merges),
-                (false, _) => other.merges,
-                (_, false) => self.merges,
-            },
-            sectors: self.sectors.saturating_add(other.sectors),
-            timed_ios: self.timed_ios.saturating_add(other.timed_ios),
         }
     }
 
     pub fn seconds(&self) -> f64 {
-        self.ns as f64 / 1e9
+        self.ios.ns as f64 / 1e9
     }
 
+    /// Returns whether the number of requests is known.
     pub fn is_counted(&self) -> bool {
-        self.ns > 0
+        self.ios.ns > 0
     }
 
-    /// Requests completed: Δn; `None` if the kernel does not count them.
-    pub fn count(&self) -> Option<u64> {
-        (self.is_counted() && !self.lacks_ios).then_some(self.ios)
+    /// Requests completed: Δn; `None` if that is not known.
+    pub fn count(&self) -> Option<f64> {
+        self.is_counted().then_some(self.ios.sum)
     }
 
     /// Requests completed per second: Δn / t.
     pub fn per_s(&self) -> Option<f64> {
-        self.per_second(self.count()?)
+        self.ios.per_second()
     }
 
     /// KiB per second: Δs / 2 / t.
     pub fn kib_per_s(&self) -> Option<f64> {
-        self.per_second(self.sectors)
-            .map(kib)
-            .filter(|_| !self.lacks_sectors)
+        self.sectors.per_second().map(kib)
     }
 
     /// Requests merged per second: Δm / t.
     pub fn merges_per_s(&self) -> Option<f64> {
-        self.per_second(self.merges?)
+        self.merges.per_second()
     }
 
     /// Requests that were merged before they were issued, in percent: 100 Δm / (Δm + Δn).
     pub fn merge_pct(&self) -> Option<f64> {
-        let merges = self.merges.filter(|_| !self.lacks_ios)? as f64;
-        let issued = merges + self.ios as f64;
-        (issued > 0.0).then(|| merges / issued * 100.0)
+        let issued = self.merges.sum + self.ios.sum;
+        let is_known = self.merges.ns > 0 && self.is_counted() && issued > 0.0;
+        is_known.then(|| self.merges.sum / issued * 100.0)
     }
 
     /// Mean latency in milliseconds: ΔT / Δn; `None` if nothing completed.
     pub fn await_ms(&self) -> Option<f64> {
-        (self.timed_ios > 0).then(|| self.time.ms as f64 / self.timed_ios as f64)
+        (self.timed_ios > 0.0).then(|| self.time.sum / self.timed_ios)
     }
 
     /// Mean size in KiB: Δs / 2 / Δn; `None` if nothing completed.
     pub fn size_kib(&self) -> Option<f64> {
-        (self.ios > 0 && !self.lacks_ios && !self.lacks_sectors)
-            .then(|| kib(self.sectors as f64 / self.ios as f64))
+        (self.ios.sum > 0.0 && self.sectors.ns > 0).then(|| kib(self.sectors.sum / self.ios.sum))
     }
 
     /// KiB transferred: Δs / 2.
     pub fn kib(&self) -> f64 {
-        kib(self.sectors as f64)
+        kib(self.sectors.sum)
     }
 
     /// Mean number of these requests waiting or being served: ΔT / 1000 t (Little's law).
     pub fn queue(&self) -> Option<f64> {
         self.time.mean()
     }
-
-    fn per_second(&self, amount: u64) -> Option<f64> {
-        self.is_counted()
-            .then(|| amount as f64 / self.ns as f64 * 1e9)
-    }
 }
 
-impl CountedTime {
-    /// Milliseconds per second; `None` if the time is not known.
-    pub fn per_second(self) -> Option<f64> {
-        (self.ns > 0).then(|| self.ms as f64 / self.ns as f64 * 1e9)
+impl Amount {
+    pub(super) fn of(ns: u64, sum: u64) -> Self {
+        Self {
+            ns,
+            sum: sum as f64,
+        }
     }
 
-    /// The mean number of requests whose time this is: ms / 1000 t.
+    /// The amount per second; `None` if it is not known.
+    pub fn per_second(self) -> Option<f64> {
+        (self.ns > 0).then(|| self.sum / self.ns as f64 * 1e9)
+    }
+
+    /// Of milliseconds, the mean number of requests whose time this is: ms / 1000 t.
     pub(super) fn mean(self) -> Option<f64> {
         self.per_second().map(|ms| ms / 1000.0)
     }
@@ -197,17 +193,18 @@ impl CountedTime {
     pub(super) fn plus(self, other: Self, length: AddedLength) -> Self {
         Self {
             ns: length(self.ns, other.ns),
-            ms: self.ms.saturating_add(other.ms),
+            sum: self.sum + other.sum,
         }
+    }
+
+    /// Returns it, or what is known in its place.
+    pub fn or(self, other: Self) -> Self {
+        if self.ns > 0 { self } else { other }
     }
 }
 
 fn kib(sectors: f64) -> f64 {
     sectors * SECTOR_BYTES as f64 / 1024.0
-}
-
-pub(super) fn add(a: Option<u64>, b: Option<u64>) -> Option<u64> {
-    a.zip(b).map(|(a, b)| a.saturating_add(b))
 }
 
 /// Returns the difference of a count of requests in this time; `None` if it fell.
@@ -252,20 +249,19 @@ impl PossibleTime {
 
 #[cfg(test)]
 mod example {
-    use super::Completed;
+    use super::{Amount, Completed};
 
     impl Completed {
         /// Requests of 4 KiB that took `await_ms` each.
         pub(crate) fn example(seconds: f64, ios: u64, await_ms: f64) -> Self {
             let ns = (seconds * 1e9).round() as u64;
             let completed = Self {
-                ns,
-                ios,
-                merges: Some(0),
-                sectors: 8 * ios,
+                ios: Amount::of(ns, ios),
+                merges: Amount::of(ns, 0),
+                sectors: Amount::of(ns, 8 * ios),
                 ..Self::default()
             };
-            completed.with_time(Some((ios as f64 * await_ms).round() as u64))
+            completed.with_time(Some((ios as f64 * await_ms).round()))
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What the counters of a device say about the time between two samples.
 //!
-//! An [`Interval`] holds whole-number differences of counters; rates, latencies, queues and util are computed from them
-//! when they are asked for. Intervals add: over time with [`Interval::followed_by`], over devices with
+//! An [`Interval`] holds differences of counters, or what a log printed as rates; rates, latencies, queues and util are
+//! computed from them when they are asked for. Intervals add: over time with [`Interval::followed_by`], over devices with
 //! [`Interval::beside`].
 //!
 //! Unlike the numbers of the replicas, which print what their tools print, these have no value if the counters do not
@@ -12,10 +12,10 @@
 //! Documentation/admin-guide/iostats.rst): n requests completed, m merged, s sectors of 512 bytes, T milliseconds; t is
 //! the time between the samples in seconds.
 
-use super::completed::{
-    AddedLength, Completed, CountedTime, PossibleTime, add, ios_delta, ms_delta,
+use super::completed::{AddedLength, Amount, Completed, PossibleTime, ios_delta, ms_delta};
+use crate::counters::{
+    Columns, Counters, Device, LoggedInterval, LoggedRates, Requests, wrapping_sub_u32,
 };
-use crate::counters::{Columns, Counters, Requests, wrapping_sub_u32};
 use crate::units::Span;
 
 /// A busy time that wrapped is still about as long as the interval: at most this many milliseconds per second...
@@ -24,7 +24,7 @@ const MAX_BUSY_MS_PER_S: f64 = 4000.0;
 const BUSY_TOLERANCE_MS: f64 = 1000.0;
 
 /// A device over the time between two samples, or over several such times.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Interval {
     pub ns: u64,
     pub reads: Completed,
@@ -33,13 +33,13 @@ pub struct Interval {
     pub discards: Completed,
     /// Not counted before Linux 5.5, and not for partitions. Flushes have no sectors.
     pub flushes: Completed,
-    /// Requests of which it is not known whether they were reads or writes, as a log has them.
-    pub other_ios: u64,
-    /// The time with a request in flight, as the kernel counts it.
-    pub busy: CountedTime,
-    /// The sum of the times that requests waited or were served.
-    pub weighted: CountedTime,
-    /// Requests in flight at the beginning; `None` if the kernel does not count them or miscounted below zero.
+    /// Reads and writes together, as far as a log does not split them; a kind that was alone is also above.
+    pub unsplit: Completed,
+    /// The milliseconds with a request in flight, as the kernel counts them.
+    pub busy: Amount,
+    /// The sum of the milliseconds that requests waited or were served.
+    pub weighted: Amount,
+    /// Requests in flight at the beginning; `None` if the source does not tell them, or the kernel miscounted below zero.
     pub in_flight_before: Option<u64>,
     /// Requests in flight at the end.
     pub in_flight: Option<u64>,
@@ -47,20 +47,67 @@ pub struct Interval {
     pub is_total: bool,
 }
 
+/// A log has no requests in flight. With a queue and a util from these on, in which nothing completes, requests hang.
+const HUNG_QUEUE: f64 = 0.5;
+const HUNG_UTIL_PCT: f64 = 90.0;
+
 impl Interval {
-    /// Computes what happened between two readings; `None` after a reset: a count or a sector column went down in a way
-    /// that 32-bit wraparound does not explain, because the device was replugged.
+    /// Returns what happened to a device between two samples; `None` after a reset, as with [`Self::between`].
+    pub fn of_device(older: &Device, newer: &Device, span: Span) -> Option<Self> {
+        match &newer.logged {
+            Some(logged) => Some(Self::of_log(logged, span)),
+            None => Self::between(&older.counters, &newer.counters, span),
+        }
+    }
+
+    /// Takes what a log printed, rates as they are.
+    pub fn of_log(logged: &LoggedInterval, span: Span) -> Self {
+        let ns = span.nanos();
+        let of = |rates: &LoggedRates| Completed::of_rates(rates, span);
+        let mut unsplit = logged.unsplit;
+        let counts = logged.reads.ios.zip(logged.writes.ios);
+        let latencies = logged.reads.await_ms.zip(logged.writes.await_ms);
+        match (counts, latencies) {
+            // Beside what is split, some versions print it together.
+            (Some(_), Some(_)) => unsplit = LoggedRates::default(),
+            (Some((reads, writes)), None) => unsplit.ios = Some(reads + writes),
+            _ => {}
+        }
+        let [reads, writes] = logged.reads_and_writes();
+        let milliseconds = |per_s: Option<f64>| {
+            per_s.map_or(Amount::default(), |per_s| Amount {
+                ns,
+                sum: per_s * span.seconds(),
+            })
+        };
+        Self {
+            ns,
+            reads: of(&reads),
+            writes: of(&writes),
+            discards: of(&logged.discards),
+            flushes: of(&logged.flushes),
+            unsplit: of(&unsplit),
+            busy: milliseconds(logged.util_pct.map(|percent| percent * 10.0)),
+            weighted: milliseconds(logged.queue.map(|queue| queue * 1000.0)),
+            ..Self::default()
+        }
+    }
+
+    /// Computes what happened between two readings; `None` after a reset: a count, a sector column or several times went
+    /// down in a way that 32-bit wraparound does not explain, because the device was replugged or made anew.
     pub fn between(older: &Counters, newer: &Counters, span: Span) -> Option<Self> {
         let (ns, seconds) = (span.nanos(), span.seconds());
         let columns = older.columns.min(newer.columns);
         let has_times = columns > Columns::Partition;
-        let missing = older.missing.or(newer.missing);
+        if has_times && has_other_times(older, newer) {
+            return None;
+        }
         let possible = PossibleTime {
             seconds,
             waiting: in_flight(older).unwrap_or(0),
         };
         let completed = |older: &Requests, newer: &Requests| {
-            Some(Completed::between(older, newer, span, has_times, possible)?.without(missing))
+            Completed::between(older, newer, span, has_times, possible)
         };
         let mut interval = Self {
             ns,
@@ -70,35 +117,29 @@ impl Interval {
             in_flight: in_flight(newer),
             ..Self::default()
         };
-        if missing.ios {
-            interval.other_ios = ios_delta(older.reads.ios, newer.reads.ios, seconds)?;
-        }
         if columns >= Columns::Discards {
             interval.discards = completed(&older.discards, &newer.discards)?;
         }
         if columns >= Columns::Flushes {
             let ios = ios_delta(older.flushes, newer.flushes, seconds)?;
+            let ms = ms_delta(older.flush_ms, newer.flush_ms, possible, ios);
             interval.flushes = Completed {
-                ns,
-                ios,
+                ios: Amount::of(ns, ios),
                 ..Completed::default()
             }
-            .with_time(ms_delta(older.flush_ms, newer.flush_ms, possible, ios));
+            .with_time(ms.map(|ms| ms as f64));
         }
         if has_times {
             let busy_ms = wrapping_sub_u32(older.busy_ms, newer.busy_ms);
             let has_fallen = newer.busy_ms < older.busy_ms
                 && busy_ms as f64 > MAX_BUSY_MS_PER_S * seconds + BUSY_TOLERANCE_MS;
-            if !has_fallen && !missing.busy_ms {
-                interval.busy = CountedTime { ns, ms: busy_ms };
+            if !has_fallen {
+                interval.busy = Amount::of(ns, busy_ms);
             }
-            let requests = interval
-                .completed()
-                .saturating_add(interval.in_flight.unwrap_or(0));
-            if let Some(ms) = ms_delta(older.weighted_ms, newer.weighted_ms, possible, requests)
-                && !missing.weighted_ms
-            {
-                interval.weighted = CountedTime { ns, ms };
+            let completed = interval.completed() as u64;
+            let requests = completed.saturating_add(interval.in_flight.unwrap_or(0));
+            if let Some(ms) = ms_delta(older.weighted_ms, newer.weighted_ms, possible, requests) {
+                interval.weighted = Amount::of(ns, ms);
             }
         }
         Some(interval)
@@ -107,25 +148,32 @@ impl Interval {
     /// An interval in which a device was idle.
     pub fn idle(span: Span) -> Self {
         let ns = span.nanos();
+        let zero = Amount::of(ns, 0);
         let none = Completed {
-            ns,
-            merges: Some(0),
-            ..Completed::default()
-        }
-        .with_time(Some(0));
-        let time = CountedTime { ns, ms: 0 };
+            ios: zero,
+            merges: zero,
+            sectors: zero,
+            timed_ios: 0.0,
+            time: zero,
+        };
         Self {
             ns,
             reads: none,
             writes: none,
             discards: none,
             flushes: none,
-            busy: time,
-            weighted: time,
+            busy: zero,
+            weighted: zero,
             in_flight_before: Some(0),
             in_flight: Some(0),
             ..Self::default()
         }
+    }
+
+    /// Forgets the requests in flight, which the kernel has miscounted, and the times that follow from them.
+    pub fn forget_in_flight(&mut self) {
+        (self.in_flight_before, self.in_flight) = (None, None);
+        (self.busy, self.weighted) = (Amount::default(), Amount::default());
     }
 
     /// Adds an interval of the same device right after this one. What was counted in only one of them is known for the
@@ -143,7 +191,7 @@ impl Interval {
     /// Adds another device over the same time. A device that has no such counter adds nothing.
     pub fn beside(&self, other: &Self) -> Self {
         Self {
-            busy: CountedTime::default(),
+            busy: Amount::default(),
             in_flight_before: add(self.in_flight_before, other.in_flight_before),
             in_flight: add(self.in_flight, other.in_flight),
             is_total: true,
@@ -158,7 +206,7 @@ impl Interval {
             writes: self.writes.plus(&other.writes, length),
             discards: self.discards.plus(&other.discards, length),
             flushes: self.flushes.plus(&other.flushes, length),
-            other_ios: self.other_ios.saturating_add(other.other_ios),
+            unsplit: self.unsplit.plus(&other.unsplit, length),
             busy: self.busy.plus(other.busy, length),
             weighted: self.weighted.plus(other.weighted, length),
             in_flight_before: self.in_flight_before,
@@ -171,12 +219,27 @@ impl Interval {
         self.ns as f64 / 1e9
     }
 
+    /// Reads and writes together.
+    pub fn reads_and_writes(&self) -> Completed {
+        let split = self.reads.beside(&self.writes);
+        let unsplit = &self.unsplit;
+        let is_timed = unsplit.time.ns > 0;
+        Completed {
+            ios: unsplit.ios.or(split.ios),
+            merges: unsplit.merges.or(split.merges),
+            sectors: unsplit.sectors.or(split.sectors),
+            timed_ios: if is_timed {
+                unsplit.timed_ios
+            } else {
+                split.timed_ios
+            },
+            time: unsplit.time.or(split.time),
+        }
+    }
+
     /// The number of requests of all kinds that completed.
-    pub fn completed(&self) -> u64 {
-        let kinds = [self.reads, self.writes, self.discards, self.flushes];
-        kinds
-            .iter()
-            .fold(self.other_ios, |sum, kind| sum.saturating_add(kind.ios))
+    pub fn completed(&self) -> f64 {
+        self.reads_and_writes().ios.sum + self.discards.ios.sum + self.flushes.ios.sum
     }
 
     /// The mean number of requests waiting or being served: Δ weighted ms / 1000 t. It differs from the true average
@@ -201,23 +264,52 @@ impl Interval {
         Some(((self.queue()? + in_flight as f64) * 100.0).min(100.0))
     }
 
-    /// Returns whether nothing completed and nothing is in flight at the end.
+    /// Returns whether nothing completed, as far as that is known, and nothing is in flight at the end.
     pub fn is_idle(&self) -> bool {
-        self.completed() == 0 && self.in_flight.unwrap_or(0) == 0
+        self.completed() == 0.0
+            && self.reads_and_writes().is_counted()
+            && self.in_flight.unwrap_or(0) == 0
+            && !self.is_stalled()
     }
 
     /// Returns whether requests were in flight at both ends without any completing. Requests in flight at the beginning
-    /// that completed would have been counted, so these are the same ones.
+    /// that completed would have been counted, so these are the same ones. A log shows them by its queue and util.
     pub fn is_stalled(&self) -> bool {
-        let is_some = |count: Option<u64>| count.is_some_and(|count| count > 0);
-        self.completed() == 0 && is_some(self.in_flight) && is_some(self.in_flight_before)
+        let is_waiting = match (self.in_flight_before, self.in_flight) {
+            (Some(before), Some(after)) => before > 0 && after > 0,
+            _ => {
+                self.queue().is_some_and(|queue| queue >= HUNG_QUEUE)
+                    && self.util_pct().is_some_and(|util| util >= HUNG_UTIL_PCT)
+            }
+        };
+        self.completed() == 0.0 && is_waiting
     }
 }
 
-/// Returns the requests in flight; `None` for partitions of old kernels and for logs, or if the count, a signed 32-bit number, was
-/// miscounted below zero.
+/// Returns whether several times fell, which no wraparound explains. One alone may be a wrong value.
+fn has_other_times(older: &Counters, newer: &Counters) -> bool {
+    // No time grows by 25 days in an interval.
+    let has_fallen = |of: fn(&Counters) -> u64| {
+        let (before, after) = (of(older), of(newer));
+        after < before && wrapping_sub_u32(before, after) > u64::from(u32::MAX / 2)
+    };
+    let times: [fn(&Counters) -> u64; 4] = [
+        |counters| counters.reads.ms,
+        |counters| counters.writes.ms,
+        |counters| counters.busy_ms,
+        |counters| counters.weighted_ms,
+    ];
+    times.into_iter().filter(|time| has_fallen(*time)).count() > 1
+}
+
+fn add(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    a.zip(b).map(|(a, b)| a.saturating_add(b))
+}
+
+/// Returns the requests in flight; `None` for partitions of old kernels, or if the count, a signed 32-bit number, was miscounted
+/// below zero.
 pub fn in_flight(counters: &Counters) -> Option<u64> {
-    let is_known = counters.columns != Columns::Partition && !counters.missing.in_flight;
+    let is_known = counters.columns != Columns::Partition;
     (is_known && counters.in_flight <= i32::MAX as u64).then_some(counters.in_flight)
 }
 
@@ -237,9 +329,9 @@ mod tests {
 
         pub(crate) fn with_queue(self, queue: f64) -> Self {
             Self {
-                weighted: CountedTime {
+                weighted: Amount {
                     ns: self.ns,
-                    ms: (queue * self.seconds() * 1000.0).round() as u64,
+                    sum: (queue * self.seconds() * 1000.0).round(),
                 },
                 ..self
             }
@@ -247,9 +339,9 @@ mod tests {
 
         pub(crate) fn with_util(self, percent: f64) -> Self {
             Self {
-                busy: CountedTime {
+                busy: Amount {
                     ns: self.ns,
-                    ms: (percent * self.seconds() * 10.0).round() as u64,
+                    sum: (percent * self.seconds() * 10.0).round(),
                 },
                 ..self
             }
@@ -298,7 +390,7 @@ mod tests {
         let reads = stats.reads;
         assert_eq!(
             (reads.count(), reads.per_s(), reads.kib_per_s()),
-            (Some(200), Some(200.0), Some(1600.0))
+            (Some(200.0), Some(200.0), Some(1600.0))
         );
         assert_eq!(
             (reads.merges_per_s(), reads.merge_pct()),
@@ -316,7 +408,7 @@ mod tests {
             (stats.writes.await_ms(), stats.writes.per_s()),
             (None, Some(0.0))
         );
-        assert_eq!(stats.completed(), 200);
+        assert_eq!(stats.completed(), 200.0);
     }
 
     #[test]
@@ -380,21 +472,17 @@ mod tests {
             (stats.reads.await_ms(), stats.queue(), stats.util_pct()),
             (Some(50.0), Some(0.5), Some(50.0))
         );
-        // A column that fell has no value.
-        let fell = between(
-            &counters([0, 0, 0, 900], 0, 900, 900),
-            &counters([1, 0, 8, 3], 0, 3, 3),
-        )
-        .unwrap();
-        assert_eq!(
-            (
-                fell.reads.await_ms(),
-                fell.queue(),
-                fell.util_pct(),
-                fell.util_upper_bound_pct()
-            ),
-            (None, None, None, None)
-        );
+        // A column that fell has no value; several are those of another device.
+        let before = counters([0, 0, 0, 900], 0, 900, 900);
+        let fell = |ms, busy_ms, weighted_ms| {
+            let after = counters([1, 0, 8, ms], 0, busy_ms, weighted_ms);
+            let of = between(&before, &after)?;
+            Some((of.reads.await_ms(), of.util_pct(), of.queue()))
+        };
+        assert_eq!(fell(3, 950, 950), Some((None, Some(5.0), Some(0.05))));
+        assert_eq!(fell(950, 3, 950), Some((Some(50.0), None, Some(0.05))));
+        assert_eq!(fell(950, 950, 3), Some((Some(50.0), Some(5.0), None)));
+        assert_eq!(fell(3, 950, 3), None);
     }
 
     #[test]
@@ -491,7 +579,7 @@ mod tests {
             );
             assert_eq!(
                 (given, stats.completed()),
-                (expected, 0),
+                (expected, 0.0),
                 "{older:?} {newer:?}"
             );
         }
@@ -517,7 +605,10 @@ mod tests {
             &newer,
         )
         .unwrap();
-        assert_eq!((stats.completed(), stats.is_stalled()), (u64::MAX, false));
+        assert_eq!(
+            (stats.completed(), stats.is_stalled()),
+            (2.0_f64.powi(64), false)
+        );
     }
 
     #[test]
@@ -577,12 +668,12 @@ mod tests {
             .reduce(|earlier, later| earlier.followed_by(&later))
             .unwrap();
         assert_eq!(
-            (all.reads.ios, all.reads.time.ms),
-            (14_400_000, 5_760_000_000)
+            (all.reads.ios.sum, all.reads.time.sum),
+            (14_400_000.0, 5_760_000_000.0)
         );
         assert_eq!(
-            (all.flushes.ios, all.flushes.time.ms),
-            (14_400_000, 5_760_000_000)
+            (all.flushes.ios.sum, all.flushes.time.sum),
+            (14_400_000.0, 5_760_000_000.0)
         );
         assert_eq!(
             (all.reads.queue(), all.flushes.await_ms()),
@@ -608,16 +699,23 @@ mod tests {
                 (over_devices.discards, over_devices.flushes),
                 (full.discards, full.flushes)
             );
-            assert_eq!((over_time.reads.ios, over_devices.reads.ios), (40, 40));
             assert_eq!(
-                (over_time.reads.time.ms, over_devices.flushes.time.ms),
-                (80, 40)
+                (over_time.reads.ios.sum, over_devices.reads.ios.sum),
+                (40.0, 40.0)
+            );
+            assert_eq!(
+                (over_time.reads.time.sum, over_devices.flushes.time.sum),
+                (80.0, 40.0)
             );
         }
         let both = full.beside(&full);
         assert_eq!(
-            (both.discards.ios, both.flushes.ios, both.flushes.time.ms),
-            (40, 40, 80)
+            (
+                both.discards.ios.sum,
+                both.flushes.ios.sum,
+                both.flushes.time.sum
+            ),
+            (40.0, 40.0, 80.0)
         );
         assert_eq!((both.util_pct(), both.util_upper_bound_pct()), (None, None));
     }

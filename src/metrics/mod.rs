@@ -13,7 +13,7 @@ mod latency;
 mod traced;
 mod util_check;
 
-pub use completed::{Completed, CountedTime};
+pub use completed::{Amount, Completed};
 pub use device_match::DeviceMatch;
 pub use host_stats::{CpuPercentages, HostStats};
 pub use interval::{Interval, in_flight};

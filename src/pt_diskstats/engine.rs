@@ -595,7 +595,7 @@ mod tests {
             show_timestamps: false,
             is_from: false,
             range: TimeRange::default(),
-            every: None,
+            stated: Default::default(),
             resample: None,
             count: None,
             file: Some("capture".into()),

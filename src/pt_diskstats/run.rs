@@ -78,7 +78,8 @@ impl Session<'_> {
         let mut warnings = Warnings::about(&path.display().to_string());
         loop {
             let source =
-                match Replay::open_with_truncated_sample(path, self.options.every, context.clock) {
+                match Replay::open_with_truncated_sample(path, &self.options.stated, context.clock)
+                {
                     Ok(source) => source,
                     Err(error) => {
                         if let Some(signal) = context.clock.signal() {

@@ -89,10 +89,10 @@ impl Quantity {
         }
         let requests = self.requests.of(of);
         let merges = match self.unit {
-            Unit::RequestPercent => requests.merges?,
-            _ => 0,
+            Unit::RequestPercent => requests.merges.sum,
+            _ => 0.0,
         };
-        Some((value, requests.ios as f64 + merges as f64))
+        Some((value, requests.ios.sum + merges))
     }
 }
 
@@ -104,7 +104,7 @@ impl Requests {
             Self::Writes => interval.writes,
             Self::Discards => interval.discards,
             Self::Flushes => interval.flushes,
-            Self::ReadsAndWrites => interval.reads.beside(&interval.writes),
+            Self::ReadsAndWrites => interval.reads_and_writes(),
             Self::Data => Self::ReadsAndWrites.of(judged).beside(&interval.discards),
             Self::All => Self::Data.of(judged).beside(&interval.flushes),
         }

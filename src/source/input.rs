@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{KeptPlace, ScanScope};
+use crate::capture::Stated;
 use crate::time_range::TimeRange;
 use crate::topology::DeviceClass;
 
@@ -31,8 +32,8 @@ pub struct Input {
     pub range: TimeRange,
     /// The number of intervals after which the stream ends; `None` runs until interrupted or to the end of the capture.
     pub count: Option<u64>,
-    /// The time between samples of a capture that has no times.
-    pub every: Option<Duration>,
+    /// What the user states about a capture.
+    pub stated: Stated,
     /// Judge a capture as it comes, like the running system, and not with hindsight.
     pub as_live: bool,
     /// Treat a warning about a capture as an error.

@@ -7,7 +7,6 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use jiff::tz::TimeZone;
@@ -17,7 +16,8 @@ use super::decompress::{STANDARD_INPUT, Text, decompress};
 use super::parse_ahead::ParseAhead;
 use super::{find_time_zone, local_time_zone};
 use crate::capture::{
-    CaptureState, CaptureWarning, LocalTimes, Reader, RecordingHeader, copy_range, scan_times,
+    CaptureState, CaptureWarning, LocalTimes, LogFacts, Reader, RecordingHeader, Stated,
+    copy_range, scan_times,
 };
 use crate::clock::{Clock, RealClock, WaitOutcome};
 use crate::compression::{MIN_LOST_ZEROS, length_without_zeros};
@@ -74,7 +74,7 @@ impl KeptFile {
     /// # Errors
     /// If it cannot be read, or the file cannot be written.
     pub fn copy_capture(path: &Path, clock: &dyn Clock) -> Result<(Self, Option<u8>)> {
-        let CaptureFile { name, file, .. } = CaptureFile::open(path, None, clock)?;
+        let CaptureFile { name, file, .. } = CaptureFile::open(path, &Stated::default(), clock)?;
         let mut input = UntilSignal {
             input: file,
             position: None,
@@ -134,22 +134,18 @@ impl<'a> Replay<'a> {
     /// # Errors
     /// If the file cannot be opened or is a directory, or if a signal is received before its first bytes. A signal
     /// received later makes [`Self::next`] fail.
-    pub fn open(path: &Path, every: Option<Duration>, clock: &'a dyn Clock) -> Result<Self> {
-        Self::of_file(CaptureFile::open(path, every, clock)?)
+    pub fn open(path: &Path, stated: &Stated, clock: &'a dyn Clock) -> Result<Self> {
+        Self::of_file(CaptureFile::open(path, stated, clock)?)
     }
 
     /// Opens a file that was kept.
     ///
     /// # Errors
     /// Those of [`Self::open`].
-    pub fn open_kept(
-        kept: &KeptPlace,
-        every: Option<Duration>,
-        clock: &'a dyn Clock,
-    ) -> Result<Self> {
+    pub fn open_kept(kept: &KeptPlace, stated: &Stated, clock: &'a dyn Clock) -> Result<Self> {
         Self::of_file(CaptureFile {
             name: kept.name.clone(),
-            ..CaptureFile::open(&kept.path, every, clock)?
+            ..CaptureFile::open(&kept.path, stated, clock)?
         })
     }
 
@@ -179,16 +175,16 @@ impl<'a> Replay<'a> {
     pub fn open_all(
         first: &Path,
         more: &[PathBuf],
-        every: Option<Duration>,
+        stated: &Stated,
         clock: &'a dyn Clock,
     ) -> Result<Self> {
         if more.is_empty() {
-            return Self::open(first, every, clock);
+            return Self::open(first, stated, clock);
         }
         let mut files = Vec::new();
         for path in std::iter::once(first).chain(more.iter().map(PathBuf::as_path)) {
             let mut sample = Sample::default();
-            let mut reader = Self::in_turn(CaptureFile::open(path, every, clock)?, |_| {})?;
+            let mut reader = Self::in_turn(CaptureFile::open(path, stated, clock)?, |_| {})?;
             if !reader.next(&Sample::default(), &mut sample)? {
                 bail!("no samples found in {}, one of several files", reader.name);
             }
@@ -199,7 +195,7 @@ impl<'a> Replay<'a> {
         let mut following: Vec<PathBuf> = files.into_iter().rev().map(|(_, path)| path).collect();
         let file = CaptureFile::open(
             &following.pop().unwrap_or_else(|| first.to_owned()),
-            every,
+            stated,
             clock,
         )?;
         let file_name = file.name.clone();
@@ -220,11 +216,11 @@ impl<'a> Replay<'a> {
     /// Those of [`Self::open`].
     pub fn open_with_truncated_sample(
         path: &Path,
-        every: Option<Duration>,
+        stated: &Stated,
         clock: &'a dyn Clock,
     ) -> Result<Self> {
         Self::in_turn(
-            CaptureFile::open(path, every, clock)?,
+            CaptureFile::open(path, stated, clock)?,
             Reader::keep_truncated_sample,
         )
     }
@@ -258,7 +254,7 @@ impl<'a> Replay<'a> {
         self.file.scan_times(&mut times)?;
         let mut has_all = self.is_file();
         for path in self.following.iter().rev() {
-            let file = CaptureFile::open(path, self.file.every, self.file.clock)?;
+            let file = CaptureFile::open(path, &self.file.stated, self.file.clock)?;
             has_all &= file.length.is_some();
             file.scan_times(&mut times)?;
         }
@@ -302,9 +298,10 @@ impl<'a> Replay<'a> {
                 let Some(path) = self.following.pop() else {
                     break found;
                 };
-                self.file = CaptureFile::open(&path, self.file.every, self.file.clock)?;
+                self.file = CaptureFile::open(&path, &self.file.stated, self.file.clock)?;
                 reader.continue_with(
                     self.file.text(self.file.input(None)?)?,
+                    self.file.log_facts()?,
                     self.file.name.clone(),
                 );
             },
@@ -450,7 +447,7 @@ pub fn copy_capture_range(
     mut write: impl FnMut(&[u8]) -> Result<()>,
 ) -> Result<u64> {
     let clock = RealClock::new(None);
-    let file = CaptureFile::open(path, None, &clock)?;
+    let file = CaptureFile::open(path, &Stated::default(), &clock)?;
     copy_range(
         file.text(&file.file)?,
         range.0..=range.1,
@@ -468,14 +465,13 @@ struct CaptureFile<'a> {
     start: u64,
     /// The length of the file; `None` for a pipe or a device, which cannot be read at any position.
     length: Option<u64>,
-    /// The distance of samples without times.
-    every: Option<Duration>,
+    stated: Stated,
     clock: &'a dyn Clock,
 }
 
 impl<'a> CaptureFile<'a> {
     /// Opens a file; `-` is standard input.
-    fn open(path: &Path, every: Option<Duration>, clock: &'a dyn Clock) -> Result<Self> {
+    fn open(path: &Path, stated: &Stated, clock: &'a dyn Clock) -> Result<Self> {
         let (name, mut file) = if path.as_os_str() == "-" {
             // Bypasses the buffer of the standard library: poll(2) does not see data in it.
             let input = io::stdin()
@@ -504,7 +500,7 @@ impl<'a> CaptureFile<'a> {
             file,
             start,
             length,
-            every,
+            stated: stated.clone(),
             clock,
         })
     }
@@ -532,11 +528,27 @@ impl<'a> CaptureFile<'a> {
     }
 
     fn reader<R: Read>(&self, input: R) -> Result<Reader<Text<R>>> {
+        let mut reader = self.new_reader(input)?;
+        reader.set_log_facts(self.log_facts()?);
+        Ok(reader)
+    }
+
+    fn new_reader<R: Read>(&self, input: R) -> Result<Reader<Text<R>>> {
         Ok(Reader::with_times(
             self.text(input)?,
             local_times(&self.file, self.clock),
-            self.every,
+            self.stated.clone(),
         ))
+    }
+
+    /// Returns what the whole file shows if it is a log; `None` for other captures and for pipes. What is wrong with it is said
+    /// when it is read.
+    fn log_facts(&self) -> Result<Option<LogFacts>> {
+        if self.length.is_none() {
+            return Ok(None);
+        }
+        let reader = self.new_reader(self.input(Some(self.start))?)?;
+        Ok(reader.scan_log().unwrap_or_default())
     }
 
     fn error(&self, error: io::Error) -> anyhow::Error {
@@ -594,11 +606,13 @@ mod tests {
             let path = directory.path().join("capture");
             std::fs::write(&path, b"TS 1.0\n".repeat(lines)).unwrap();
             assert_eq!(
-                is_ahead(Replay::open(&path, None, &clock)),
+                is_ahead(Replay::open(&path, &Stated::default(), &clock)),
                 has_cpus && is_large
             );
             assert!(!is_ahead(Replay::open_with_truncated_sample(
-                &path, None, &clock
+                &path,
+                &Stated::default(),
+                &clock
             )));
         }
     }

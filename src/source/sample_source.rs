@@ -73,12 +73,12 @@ impl<'a> SampleSource<'a> {
     /// When a capture cannot be opened or lacks the range, or no thread can be started.
     pub fn open(input: &'a Input, clock: &'a dyn Clock) -> Result<Self> {
         if let Some(kept) = &input.kept {
-            return Self::of_capture(input, Replay::open_kept(kept, input.every, clock)?);
+            return Self::of_capture(input, Replay::open_kept(kept, &input.stated, clock)?);
         }
         if let Some(path) = &input.from {
             return Self::of_capture(
                 input,
-                Replay::open_all(path, &input.more, input.every, clock)?,
+                Replay::open_all(path, &input.more, &input.stated, clock)?,
             );
         }
         let live = Live::new(&input.root, clock).with_host_state();

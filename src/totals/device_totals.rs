@@ -113,8 +113,8 @@ impl Buckets<{ LATENCY_BOUNDS_MS.len() }> {
             self.add(
                 &LATENCY_BOUNDS_MS,
                 await_ms,
-                completed.timed_ios,
-                completed.time.ms as f64,
+                completed.timed_ios as u64,
+                completed.time.sum,
             );
         }
     }
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
     use crate::intervals::{DeviceActivity, DeviceState};
     use crate::judge::{Assessment, Compared, Verdict};
-    use crate::metrics::Interval;
+    use crate::metrics::{Amount, Interval};
 
     fn interval(state: DeviceState) -> DeviceInterval {
         DeviceInterval::without_alias("sda", state)
@@ -230,11 +230,13 @@ mod tests {
         for n in 1..1000_u64 {
             let of_interval = n * 7 % 113;
             let completed = Completed {
-                ns: 1,
-                ios: n,
+                ios: Amount {
+                    ns: 1,
+                    sum: n as f64,
+                },
                 ..Completed::default()
             };
-            requests.add_requests(&completed.with_time(Some(of_interval)));
+            requests.add_requests(&completed.with_time(Some(of_interval as f64)));
             (ios, ms) = (ios + n, ms + of_interval);
         }
         assert_eq!((requests.count, requests.sum), (ios, ms as f64));

@@ -32,6 +32,7 @@ fn at(monotonic: u64, wall: i64, reads: u64) -> Sample {
             minor: 0,
             name: "sda".into(),
             counters,
+            logged: None,
         }],
         written_time: Some(
             time.to_zoned(TimeZone::UTC)

@@ -60,7 +60,6 @@ fn counters() -> impl Strategy<Value = Counters> {
                 }
                 let has = |required: Columns| columns >= required;
                 Counters {
-                    missing: blkstat::counters::Missing::NOTHING,
                     columns,
                     reads,
                     writes,
@@ -91,6 +90,7 @@ fn device() -> impl Strategy<Value = Device> {
             minor,
             name,
             counters,
+            logged: None,
         })
 }
 

@@ -192,7 +192,7 @@ pub(crate) fn read(text: impl Read) -> (Vec<Sample>, Vec<(u64, String)>) {
 /// The samples of a file, compressed or not, and its warnings.
 pub(crate) fn replay(path: &Path) -> (Vec<Sample>, Vec<String>) {
     let clock = RealClock::new(None);
-    let mut source = Replay::open(path, None, &clock).unwrap();
+    let mut source = Replay::open(path, &blkstat::capture::Stated::default(), &clock).unwrap();
     let (mut previous, mut sample) = (Sample::default(), Sample::default());
     let mut samples = Vec::new();
     while source.next(&previous, &mut sample).unwrap() {

@@ -268,7 +268,7 @@ fn documents_are_short() {
 /// Panics if the page of the manual does not name one of the fields, keys or metrics.
 fn assert_named<'a>(page: &str, names: impl IntoIterator<Item = &'a str>) {
     let text = print_of(&format!("blkstat help {page}"));
-    let is_part = |c: char| c.is_alphanumeric() || "_≤%/".contains(c);
+    let is_part = |c: char| c.is_alphanumeric() || "_≤%/+".contains(c);
     let named: BTreeSet<&str> = text.split(|c| !is_part(c)).collect();
     let missing: Vec<&str> = names
         .into_iter()

@@ -14,11 +14,15 @@ pub(super) struct IostatLog {
     has_date: bool,
     /// The line with a time before the report that is being read.
     time: Option<String>,
+    /// The time before the head line, at which the run began.
+    run_at: Option<Timestamp>,
     /// The next report is not the first of a run, which has averages since boot.
     follows: bool,
     open: OpenReport,
     /// The first report of the run.
     shape: Option<Shape>,
+    /// The first report of the run before.
+    shape_before: Option<Shape>,
     /// True if the devices were not the same in each report, as with `iostat -z`.
     names_vary: bool,
     json: JsonElements,
@@ -38,12 +42,13 @@ struct OpenReport {
     devices: Vec<LoggedDevice>,
     /// The columns of the table that is being read; empty after its end.
     columns: Vec<String>,
-    /// The lines of that table so far.
-    rows: usize,
+    /// The devices of that table so far.
+    rows: Vec<String>,
     /// The name on a line of its own, before its numbers.
     name: Option<String>,
     is_name_last: bool,
-    is_damaged: bool,
+    /// A line has no device that is known.
+    has_lost_lines: bool,
 }
 
 /// The properties that all reports of a run share.
@@ -71,16 +76,21 @@ impl IostatLog {
             }
             return Ok(());
         }
+        // The last line of a run that was killed has no end.
+        let head = line
+            .find("Linux ")
+            .filter(|at| head_line(&line[*at..]).is_some());
+        if let Some(at) = head.filter(|at| *at > 0) {
+            self.open.has_lost_lines = true;
+            return self.read_text(&line[at..], contents);
+        }
         if let Some((host, rest)) = head_line(line) {
             self.end_report(contents);
             contents.times.begin(rest);
-            (
-                contents.host,
-                self.has_date,
-                self.follows,
-                self.time,
-                self.shape,
-            ) = (host, true, false, None, None);
+            let time = self.time.take();
+            self.run_at = time.and_then(|time| contents.times.find(&time));
+            self.shape_before = self.shape.take().or(self.shape_before.take());
+            (contents.host, self.has_date, self.follows) = (host, true, false);
             (self.lines_behind_head, self.is_boot_left_out) = (Some(0), false);
             return Ok(());
         }
@@ -101,7 +111,7 @@ impl IostatLog {
                 self.open.prefix.clone_from(&contents.prefix);
             }
             self.open.tables.push(columns.clone());
-            self.open.rows = 0;
+            self.open.rows.clear();
             (self.open.columns, self.open.is_name_last, self.open.name) =
                 (columns, is_name_last, None);
             return Ok(());
@@ -113,13 +123,10 @@ impl IostatLog {
             // The total of a group is indented.
             let is_total =
                 line.starts_with(' ') && !self.open.is_name_last && self.open.name.is_none();
-            let read = if is_total {
-                Ok(())
-            } else {
-                self.read_row(&words, contents)
-            };
-            self.open.is_damaged |= read.is_err();
-            return read;
+            if !is_total {
+                self.read_row(&words, contents);
+            }
+            return Ok(());
         }
         if is_time {
             self.end_report(contents);
@@ -129,25 +136,52 @@ impl IostatLog {
     }
 
     /// Takes a line of a table.
-    fn read_row(&mut self, words: &[&str], contents: &mut LogContents) -> Result<(), String> {
+    fn read_row(&mut self, words: &[&str], contents: &mut LogContents) {
         let open = &mut self.open;
         let (name, numbers) = match (words, open.name.take()) {
             // A long name has a line of its own.
             ([name], _) if open.columns.len() > 1 => {
                 open.name = Some((*name).to_owned());
-                return Ok(());
+                return;
             }
             (numbers, Some(name)) if numbers.len() == open.columns.len() => (name, numbers),
             ([numbers @ .., name], _) if open.is_name_last => ((*name).to_owned(), numbers),
             ([name, numbers @ ..], _) => ((*name).to_owned(), numbers),
-            ([], _) => return Ok(()),
+            ([], _) => return,
         };
-        if numbers.len() != open.columns.len() {
-            let (found, expected) = (numbers.len(), open.columns.len());
-            return Err(format!(
-                "{found} numbers after the device, expected {expected}"
+        let (found, expected) = (numbers.len(), open.columns.len());
+        if found != expected {
+            let is_known = |shape: &Shape| shape.names.contains(&name);
+            let is_device = self.shape.as_ref().is_some_and(is_known);
+            open.has_lost_lines |= !is_device;
+            contents.warnings.push(format!(
+                "{found} numbers after the device, expected {expected}; its values are not known"
             ));
+            if is_device && !open.rows.contains(&name) {
+                open.rows.push(name.clone());
+                open.devices.push(LoggedDevice::new(name));
+            }
+            return;
         }
+        if open.rows.contains(&name) {
+            if !contents.facts.has_one_head || open.rows.first() != Some(&name) {
+                contents.warn_of_repeated(&name);
+                return;
+            }
+            // The head stands for all reports.
+            let columns = std::mem::take(&mut open.columns);
+            let (tables, is_name_last) = (open.tables.clone(), open.is_name_last);
+            self.end_report(contents);
+            self.open = OpenReport {
+                tables,
+                columns,
+                is_name_last,
+                prefix: contents.prefix.clone(),
+                ..OpenReport::default()
+            };
+        }
+        let open = &mut self.open;
+        open.rows.push(name.clone());
         let device = match open
             .devices
             .iter_mut()
@@ -155,29 +189,28 @@ impl IostatLog {
         {
             Some(at) => &mut open.devices[at],
             None => {
-                open.devices.push(LoggedDevice {
-                    name,
-                    ..LoggedDevice::default()
-                });
+                open.devices.push(LoggedDevice::new(name));
                 let last = open.devices.len() - 1;
                 &mut open.devices[last]
             }
         };
         for (column, word) in open.columns.iter().zip(numbers) {
             contents.times.observe_number(word);
-            device.set_text(column, word, &mut contents.rounding)?;
+            device.set_text(column, word, contents);
         }
-        open.rows += 1;
-        Ok(())
     }
 
-    /// Returns the time in a text; without one, the first report is at the midnight of the date in the head line.
-    fn find_time(&mut self, text: &str, contents: &mut LogContents) -> Option<Timestamp> {
+    /// Returns the time of a report in a text or before the head line; otherwise for the first report of a log, the midnight of
+    /// its date.
+    fn find_time(&mut self, text: &str, contents: &mut LogContents) -> [Option<Timestamp>; 2] {
         let is_first = std::mem::take(&mut self.has_date);
-        contents
-            .times
-            .find(text)
-            .or_else(|| contents.times.midnight().filter(|_| is_first))
+        let run_at = self.run_at.take();
+        let at = contents.times.find(text).or(run_at);
+        let has_midnight = is_first && at.is_none();
+        [
+            at,
+            has_midnight.then(|| contents.times.midnight()).flatten(),
+        ]
     }
 
     /// Ends the report that is being read, if there is one, and hands it out if it is complete.
@@ -195,22 +228,28 @@ impl IostatLog {
                 .collect(),
         };
         let is_ended = open.columns.is_empty();
-        let is_like_first = self.shape.as_ref().is_some_and(|first| *first == shape);
+        let first = self.shape.as_ref().or(self.shape_before.as_ref());
+        let is_like_first = first.is_some_and(|first| *first == shape);
         let has_tables = self
             .shape
             .as_ref()
             .is_none_or(|first| first.tables == shape.tables);
-        let is_full =
-            is_like_first && !self.names_vary && open.rows > 0 && open.rows == open.devices.len();
-        let is_complete = has_tables && (is_ended || is_full) && !open.is_damaged;
+        let is_full = is_like_first
+            && !self.names_vary
+            && !open.rows.is_empty()
+            && open.rows.len() == open.devices.len();
+        let is_complete = has_tables && (is_ended || is_full);
         self.names_vary |= is_ended && self.shape.is_some() && !is_like_first;
         let time = self.time.take().unwrap_or(open.prefix);
         let begins = !std::mem::replace(&mut self.follows, true);
-        let at = self.find_time(&time, contents);
+        let [at, midnight] = self.find_time(&time, contents);
         contents.reports.push_back(Report {
             at,
+            midnight,
             begins: begins || !is_complete,
             has_length: begins && is_complete && self.is_boot_left_out,
+            is_cut: !is_complete,
+            has_lost_lines: open.has_lost_lines,
             devices: open.devices,
         });
         if self.shape.is_none() {
@@ -223,27 +262,32 @@ impl IostatLog {
         let Some(disks) = element["disk"].as_array() else {
             return;
         };
-        let devices = disks.iter().filter_map(|disk| {
-            let name = disk["disk_device"].as_str()?.to_owned();
-            let mut device = LoggedDevice {
-                name,
-                ..LoggedDevice::default()
+        let mut devices: Vec<LoggedDevice> = Vec::new();
+        for disk in disks {
+            let (Some(name), Some(values)) = (disk["disk_device"].as_str(), disk.as_object())
+            else {
+                continue;
             };
-            for (column, value) in disk.as_object()? {
-                // Other columns, and those whose counters went backwards, do not matter.
-                let _ = device.set_text(column, &value.to_string(), &mut contents.rounding);
+            if contents.is_repeated(&devices, name) {
+                continue;
             }
-            Some(device)
-        });
-        let devices = devices.collect();
+            let mut device = LoggedDevice::new(name);
+            for (column, value) in values.iter().filter(|(_, value)| !value.is_string()) {
+                device.set_text(column, &value.to_string(), contents);
+            }
+            devices.push(device);
+        }
         let prefix = std::mem::take(&mut contents.prefix);
-        let at = self.find_time(element["timestamp"].as_str().unwrap_or(&prefix), contents);
+        let [at, midnight] =
+            self.find_time(element["timestamp"].as_str().unwrap_or(&prefix), contents);
         let begins = !std::mem::replace(&mut self.follows, true);
         contents.reports.push_back(Report {
             at,
+            midnight,
             begins,
             has_length: begins && self.is_boot_left_out,
             devices,
+            ..Report::default()
         });
     }
 
@@ -279,9 +323,10 @@ impl LogFormat for IostatLog {
     fn finish(&mut self, contents: &mut LogContents) {
         self.end_report(contents);
         // Only a complete report ends an interval, and none follows.
+        let has_single = contents.facts.has_single_intervals;
         contents
             .reports
-            .retain(|report| !report.begins || report.has_length);
+            .retain(|report| !report.is_cut && (!report.begins || report.has_length || has_single));
     }
 }
 

@@ -29,9 +29,9 @@ pub(super) struct JsonElements {
 const ELEMENT_DEPTH: usize = 6;
 
 impl JsonElements {
-    /// Returns whether a line belongs to JSON. A program that was killed leaves it open; the next begins with `{`.
+    /// Returns whether a line belongs to JSON. A program that was killed leaves it open; that of the next begins anew.
     pub(super) fn is_json(&mut self, line: &str) -> bool {
-        if line.starts_with('{') {
+        if line.starts_with('{') && (!self.has_begun || line.contains("\"sysstat\"")) {
             *self = Self {
                 has_begun: true,
                 ..Self::default()
@@ -61,8 +61,11 @@ impl JsonElements {
                 // Between elements there is only a comma.
                 let head = std::mem::take(&mut self.text);
                 if head.trim_start().starts_with('{') {
-                    let has_empty_line = head.trim_end_matches([' ', '\t']).ends_with('\n');
-                    let mut all = parse(&(head + "]}]}}"))?;
+                    // Some versions have a comma before the first report, where they leave out that since boot.
+                    let whole = head.trim_end().trim_end_matches(',');
+                    let has_empty_line = head.trim_end_matches([' ', '\t']).ends_with('\n')
+                        || whole.len() < head.trim_end().len();
+                    let mut all = parse(&format!("{whole}]}}]}}}}"))?;
                     let host = all.pointer_mut("/sysstat/hosts/0").map(Value::take);
                     parts.push(JsonPart::Host(host.unwrap_or_default(), has_empty_line));
                 }

@@ -1,14 +1,17 @@
-//! Logs of other programs, which hold rates instead of counters. Counters are rebuilt from them: each grows by the rate
-//! times the seconds, as a whole number. What a log lacks is missing in its counters, not zero.
+//! Logs of other programs, which hold rates instead of counters. A sample of a log has the rates of the time before it, as
+//! they were printed; what a log lacks is `None`, not zero.
 //!
-//! A log is recognized by its content. To add a format, implement [`LogFormat`] in a file of its own and name it in
+//! A log is recognized by its content. How long its intervals are is decided once, before its first report is handed out, by
+//! [`LogScan`]. To add a format, implement [`LogFormat`] in a file of its own and name it in
 //! [`format_of`].
 
 mod iostat;
 mod json;
+mod length;
 mod sar;
 mod sysstat_times;
 
+use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
@@ -16,12 +19,15 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
+use self::length::Lengths;
 use self::sysstat_times::SysstatTimes;
 use super::MAX_DEVICES_PER_SAMPLE;
 use super::annotation::RecordingHeader;
 use super::diskstats_line::excerpt;
-use super::time_form::LocalTimes;
-use crate::counters::{Columns, Counters, Device, Missing, Requests, Sample};
+use super::hosts::host_before;
+use super::stated::Stated;
+use super::time_form::{LocalTimes, find_time};
+use crate::counters::{Counters, Device, LoggedInterval, Sample};
 use crate::units::SampleTime;
 
 /// A kind of log.
@@ -29,7 +35,7 @@ pub(super) trait LogFormat: Send {
     /// Takes the next line, and adds what it tells.
     ///
     /// # Errors
-    /// If the line is damaged; says how. The report that it belongs to must not be handed out.
+    /// If the line is damaged; says how.
     fn read(&mut self, line: &str, contents: &mut LogContents) -> Result<(), String>;
 
     /// Adds the last report at the end of the log, if it is complete.
@@ -63,99 +69,56 @@ pub(super) struct LogContents {
     /// The host named in the first lines.
     pub(super) host: RecordingHeader,
     pub(super) rounding: Rounding,
+    /// What is wrong with single values; the rest of their lines is read.
+    pub(super) warnings: Vec<String>,
+    facts: LogFacts,
     times: SysstatTimes,
     /// The prefix of the line, which a collector of logs added. It may contain a time.
     pub(super) prefix: String,
 }
 
-/// The rates of few requests that are kept, at most.
-const MAX_FEW_RATES: usize = 256;
+impl LogContents {
+    /// Returns whether a device is in the report so far, with a warning about its second line.
+    fn is_repeated(&mut self, devices: &[LoggedDevice], name: &str) -> bool {
+        let is_repeated = devices.iter().any(|device| device.name == name);
+        if is_repeated {
+            self.warn_of_repeated(name);
+        }
+        is_repeated
+    }
+
+    fn warn_of_repeated(&mut self, name: &str) {
+        let name = excerpt(name.as_bytes());
+        self.warnings
+            .push(format!("{name} is in the same report twice; skipped"));
+    }
+}
 
 /// The rates of the devices over the time since the report before.
 #[derive(Debug, Default)]
 pub(super) struct Report {
     /// The time at its end; `None` if the log has no times.
     pub(super) at: Option<Timestamp>,
+    /// The midnight at which the first report of a log with a date, but without times, is taken to be.
+    pub(super) midnight: Option<Timestamp>,
     /// No interval ends here: its rates are averages since boot, or reports before it are missing.
     pub(super) begins: bool,
     /// It is the first of a run, but its rates are those of an interval, whose beginning follows from its length.
     pub(super) has_length: bool,
+    /// Its end is missing: no interval ends here.
+    pub(super) is_cut: bool,
+    /// Lines of devices that it does not name were damaged.
+    pub(super) has_lost_lines: bool,
     pub(super) devices: Vec<LoggedDevice>,
 }
 
-impl Report {
-    /// Returns the whole seconds that its amounts show; `None` if they are too small.
-    fn length(&self) -> Option<Duration> {
-        const MIN_AMOUNT: f64 = 100.0;
-        let [amount, rate] = [0, 1].map(|at| {
-            self.devices
-                .iter()
-                .map(|device| device.amount[at])
-                .sum::<f64>()
-        });
-        let seconds = (amount / rate).round();
-        let is_exact = amount >= MIN_AMOUNT && (amount / rate - seconds).abs() <= 0.05 * seconds;
-        (is_exact && seconds >= 1.0).then(|| Duration::try_from_secs_f64(seconds).ok())?
-    }
-
-    /// Returns the rates of its devices with less than two requests per second.
-    fn few_rates(&self) -> impl Iterator<Item = f64> {
-        let devices = self
-            .devices
-            .iter()
-            .filter(|device| device.amount == [0.0; 2]);
-        let rates =
-            devices.flat_map(|one| [one.reads, one.writes, one.discards, one.flushes, one.all]);
-        rates.filter_map(|rates| rates.ios.filter(|per_s| *per_s > 0.0 && *per_s < 2.0))
-    }
-}
-
-/// Returns the whole seconds in which nearly all of these rates of few requests are whole numbers of them, unless most are in
-/// about one second: 0.40 per second are 2 in 5 s. `None` if there are hardly any rates, or it takes longer than a minute.
-fn length_of_few(rates: &[f64]) -> Option<Duration> {
-    let share = |seconds: u64, jitter: f64| {
-        // Rates are rounded to hundredths.
-        let is_whole = |count: &f64| {
-            count.round() >= 1.0
-                && (count - count.round()).abs() <= 0.00501 * seconds as f64 + jitter * count
-        };
-        rates
-            .iter()
-            .map(|per_s| per_s * seconds as f64)
-            .filter(is_whole)
-            .count() as f64
-            / rates.len() as f64
-    };
-    let is_possible = rates.len() > 1 && share(1, 0.05) < 0.5;
-    (2..=60)
-        .find(|seconds| is_possible && share(*seconds, 0.01) >= 0.9)
-        .map(Duration::from_secs)
-}
-
-/// A device in a report. What the log lacks is `None`.
+/// A device in a report.
 #[derive(Debug, Default, Clone)]
 pub(super) struct LoggedDevice {
     pub(super) name: String,
-    pub(super) reads: Rates,
-    pub(super) writes: Rates,
-    pub(super) discards: Rates,
-    pub(super) flushes: Rates,
-    /// The requests of all kinds together, if the log does not tell reads and writes apart.
-    pub(super) all: Rates,
-    pub(super) queue: Option<f64>,
-    pub(super) util_pct: Option<f64>,
+    pub(super) rates: LoggedInterval,
     /// The amounts of data in the report and per second, in the same unit.
     pub(super) amount: [f64; 2],
-}
-
-/// Per second.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Rates {
-    pub(super) ios: Option<f64>,
-    pub(super) merges: Option<f64>,
-    pub(super) sectors: Option<f64>,
-    /// Milliseconds per request.
-    pub(super) await_ms: Option<f64>,
 }
 
 /// Returns the host in the JSON of `iostat` and `sadf`.
@@ -173,6 +136,38 @@ fn host_of_json(host: &serde_json::Value) -> RecordingHeader {
 }
 
 impl LoggedDevice {
+    fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Returns the rates of requests of each kind, as far as they are known.
+    fn ios(&self) -> impl Iterator<Item = f64> {
+        let LoggedInterval {
+            reads,
+            writes,
+            discards,
+            flushes,
+            unsplit,
+            ..
+        } = &self.rates;
+        [reads, writes, discards, flushes, unsplit]
+            .into_iter()
+            .filter_map(|rates| rates.ios)
+    }
+
+    /// Returns whether it is listed with nothing to do.
+    fn is_idle(&self) -> bool {
+        let is_zero = |value: Option<f64>| value.unwrap_or(0.0) == 0.0;
+        let is_known = self.ios().next().is_some();
+        is_known
+            && self.ios().all(|per_s| per_s == 0.0)
+            && is_zero(self.rates.queue)
+            && is_zero(self.rates.util_pct)
+    }
+
     /// Sets the value in a column of sysstat's tables: of `iostat`, `sar -d` and their JSON, of all versions. Others are
     /// ignored: they follow from these.
     pub(super) fn set(&mut self, column: &str, value: f64) {
@@ -181,15 +176,15 @@ impl LoggedDevice {
                 || column.trim_end_matches("/s").ends_with(end)
         };
         let rates = if is_of('r', "_read") {
-            &mut self.reads
+            &mut self.rates.reads
         } else if is_of('w', "_wrtn") {
-            &mut self.writes
+            &mut self.rates.writes
         } else if is_of('d', "_dscd") {
-            &mut self.discards
+            &mut self.rates.discards
         } else if column.starts_with('f') {
-            &mut self.flushes
+            &mut self.rates.flushes
         } else {
-            &mut self.all
+            &mut self.rates.unsplit
         };
         if ["_read", "_wrtn", "_dscd"]
             .iter()
@@ -206,27 +201,28 @@ impl LoggedDevice {
                 let unit = sectors.into_iter().find(|(unit, _)| column.contains(unit));
                 rates.sectors = unit.map(|(_, sectors)| value * sectors).or(rates.sectors);
             }
-            "aqu-sz" | "avgqu-sz" => self.queue = Some(value),
-            "%util" | "util" => self.util_pct = Some(value),
+            "aqu-sz" | "avgqu-sz" => self.rates.queue = Some(value),
+            "%util" | "util" => self.rates.util_pct = Some(value),
             _ => {}
         }
     }
 
-    /// Sets the value in a column from its text.
-    ///
-    /// # Errors
-    /// If it is not a rate; says so.
-    fn set_text(
-        &mut self,
-        column: &str,
-        text: &str,
-        rounding: &mut Rounding,
-    ) -> Result<(), String> {
-        let Some((value, digits, unit_kib)) = number(text) else {
-            let [text, column] = [text, column].map(|text| excerpt(text.as_bytes()));
-            return Err(format!("'{text}' in column {column}, expected a rate"));
+    /// Sets the value in a column from its text. What is no possible value is not known, with a warning.
+    fn set_text(&mut self, column: &str, text: &str, contents: &mut LogContents) {
+        let Some((value, digits, unit_kib)) =
+            number(text).filter(|(value, ..)| is_possible(column, *value))
+        else {
+            if is_read(column) {
+                let [text, column, name] =
+                    [text, column, &self.name].map(|text| excerpt(text.as_bytes()));
+                contents.warnings.push(format!(
+                    "'{text}' in column {column} of {name} is no possible value; it is not known"
+                ));
+            }
+            return;
         };
         // More come from JSON, whose numbers are binary fractions.
+        let rounding = &mut contents.rounding;
         rounding.digits = rounding.digits.max(digits.min(2));
         rounding.has_units |= unit_kib.is_some();
         match unit_kib {
@@ -242,7 +238,6 @@ impl LoggedDevice {
                 );
             }
         }
-        Ok(())
     }
 
     /// Returns whether [`Self::set`] knows a column that every table of devices has one of.
@@ -252,79 +247,28 @@ impl LoggedDevice {
             "tps" | "r/s" | "w/s" | "d/s" | "f/s" | "aqu-sz" | "%util"
         )
     }
+}
 
-    fn missing(&self) -> Missing {
-        let lacks =
-            |of: fn(&Rates) -> Option<f64>| of(&self.reads).is_none() || of(&self.writes).is_none();
-        Missing {
-            in_flight: true,
-            ios: lacks(|rates| rates.ios),
-            merges: lacks(|rates| rates.merges),
-            sectors: lacks(|rates| rates.sectors),
-            ms: lacks(|rates| rates.await_ms),
-            busy_ms: self.util_pct.is_none(),
-            weighted_ms: self.queue.is_none(),
-        }
-    }
+/// Returns whether a column holds a value that is read. Others follow from these, or were removed from the tools because they
+/// were wrong.
+fn is_read(column: &str) -> bool {
+    column.ends_with("/s")
+        || column.ends_with("await")
+        || matches!(column, "tps" | "aqu-sz" | "avgqu-sz" | "%util" | "util")
+}
 
-    /// Adds what happened in the time since the report before.
-    fn add_to(&self, counters: &mut Counters, seconds: f64) {
-        let whole = |value: f64| (value * seconds).round_ties_even() as u64;
-        let count = |rate: Option<f64>| whole(rate.unwrap_or(0.0));
-        let requests = |rates: &Rates| {
-            let ios = count(rates.ios);
-            let ms = (rates.await_ms.unwrap_or(0.0) * ios as f64).round_ties_even() as u64;
-            Requests {
-                ios,
-                merges: count(rates.merges),
-                sectors: count(rates.sectors),
-                ms,
-            }
-        };
-        let missing = self.missing();
-        let (mut reads, writes, all) = (
-            requests(&self.reads),
-            requests(&self.writes),
-            requests(&self.all),
-        );
-        if missing.ios {
-            reads.ios = all.ios;
+/// Returns whether a device can have such a value. Those of counters that went backwards are far larger.
+fn is_possible(column: &str, value: f64) -> bool {
+    /// More requests at a time than any device holds, and more percent than the members of a group have together.
+    const MAX_COUNT: f64 = 1e6;
+    /// Milliseconds: more than a day.
+    const MAX_LATENCY_MS: f64 = 1e8;
+    value
+        < match column {
+            "aqu-sz" | "avgqu-sz" | "%util" | "util" => MAX_COUNT,
+            _ if column.ends_with("await") => MAX_LATENCY_MS,
+            _ => 1e9,
         }
-        if missing.ms {
-            let ios = reads.ios + writes.ios;
-            reads.ms = (self.all.await_ms.unwrap_or(0.0) * ios as f64).round_ties_even() as u64;
-        }
-        if missing.merges {
-            reads.merges = all.merges;
-        }
-        if missing.sectors {
-            reads.sectors = all.sectors;
-        }
-        let grow = |counter: &mut u64, by: u64| *counter = counter.wrapping_add(by);
-        counters.missing = missing;
-        counters.columns = match (
-            self.flushes.ios,
-            self.discards.ios.or(self.discards.sectors),
-        ) {
-            (Some(_), _) => Columns::Flushes,
-            (None, Some(_)) => Columns::Discards,
-            (None, None) => Columns::Basic,
-        };
-        counters.reads = counters.reads.plus(&reads);
-        counters.writes = counters.writes.plus(&writes);
-        counters.discards = counters.discards.plus(&requests(&self.discards));
-        let flushes = requests(&self.flushes);
-        grow(&mut counters.flushes, flushes.ios);
-        grow(&mut counters.flush_ms, flushes.ms);
-        grow(
-            &mut counters.busy_ms,
-            whole(self.util_pct.unwrap_or(0.0) * 10.0),
-        );
-        grow(
-            &mut counters.weighted_ms,
-            whole(self.queue.unwrap_or(0.0) * 1000.0),
-        );
-    }
 }
 
 /// How the numbers of a log are rounded.
@@ -371,16 +315,141 @@ fn number(word: &str) -> Option<(f64, usize, Option<f64>)> {
     let is_plain = text
         .bytes()
         .all(|byte| byte.is_ascii_digit() || byte == b'.');
-    // Larger ones come from counters that went backwards.
-    let value = text
-        .parse()
-        .ok()
-        .filter(|value| is_plain && (0.0..1e12).contains(value))?;
+    let value = text.parse().ok().filter(|_| is_plain)?;
     Some((
         value,
         text.split_once('.').map_or(0, |(_, digits)| digits.len()),
         unit,
     ))
+}
+
+/// What the whole log shows, or the beginning of a stream, before its first report is handed out.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LogFacts {
+    /// The length of its intervals; `None` if nothing shows it.
+    length: Option<Duration>,
+    /// It has one head of a table: the same device again begins a report.
+    has_one_head: bool,
+    /// Each run has a single report, and these differ too much to be averages since boot.
+    has_single_intervals: bool,
+    /// It lists devices that do nothing, so that one that is not listed was removed, or its line was lost.
+    lists_idle: bool,
+    /// The hosts that it names.
+    pub(super) hosts: Vec<String>,
+}
+
+/// Looks at a log before it is read.
+pub(crate) struct LogScan {
+    logs: Logs,
+    lengths: Lengths,
+    /// The same of the first reports of runs, if each run has one.
+    single_lengths: Lengths,
+    /// The time of the report before.
+    latest: Option<Timestamp>,
+    /// The heads of tables so far.
+    heads: u64,
+    runs: u64,
+    reports: u64,
+    has_times: bool,
+    lists_idle: bool,
+    /// The devices of the report before, and how many reports had others, or the same.
+    names: Vec<String>,
+    same_names: [u64; 2],
+    /// The rates of the report of the run before, and how many were about the same in the next run, or not.
+    single: Vec<f64>,
+    changes: [u64; 2],
+}
+
+/// The reports of a stream that are looked at before the first is shown.
+const REPORTS_OF_STREAM: u64 = 20;
+
+impl LogScan {
+    pub(super) fn new(logs: Logs) -> Self {
+        Self {
+            logs,
+            lengths: Lengths::default(),
+            single_lengths: Lengths::default(),
+            latest: None,
+            heads: 0,
+            runs: 0,
+            reports: 0,
+            has_times: false,
+            lists_idle: false,
+            names: Vec::new(),
+            same_names: [0; 2],
+            single: Vec::new(),
+            changes: [0; 2],
+        }
+    }
+
+    /// Takes the next line. Returns whether a stream has shown enough.
+    pub(super) fn read(&mut self, line: &[u8]) -> bool {
+        if let Ok(text) = std::str::from_utf8(line) {
+            self.heads += u64::from(self.logs.is_head(text));
+        }
+        let _ = self.logs.read(line);
+        self.logs.contents.warnings.clear();
+        self.take_reports();
+        self.has_times || self.lengths.is_sure() || self.reports >= REPORTS_OF_STREAM
+    }
+
+    fn take_reports(&mut self) {
+        while let Some(report) = self.logs.contents.reports.pop_front() {
+            self.reports += 1;
+            self.has_times |= report.at.is_some() && self.reports > 1;
+            self.runs += u64::from(report.begins && !report.has_length);
+            self.lists_idle |= report.devices.iter().any(LoggedDevice::is_idle);
+            let names: Vec<String> = report
+                .devices
+                .iter()
+                .map(|device| device.name.clone())
+                .collect();
+            if self.reports > 1 {
+                self.same_names[usize::from(names == self.names)] += 1;
+            }
+            self.names = names;
+            let digits = self.logs.contents.rounding.digits;
+            let latest = std::mem::replace(&mut self.latest, report.at);
+            if !report.begins || report.has_length {
+                self.lengths.observe(&report, digits);
+                let step = report
+                    .at
+                    .zip(latest)
+                    .map(|(at, latest)| at.duration_since(latest));
+                if let Some(step) = step.filter(|_| !report.begins) {
+                    self.lengths.observe_step(step);
+                }
+                continue;
+            }
+            self.single_lengths.observe(&report, digits);
+            let rates: Vec<f64> = report.devices.iter().flat_map(LoggedDevice::ios).collect();
+            let before = std::mem::replace(&mut self.single, rates);
+            for (before, now) in before.iter().zip(&self.single) {
+                let is_other = (before - now).abs() > 0.1 * before.max(*now);
+                self.changes[usize::from(is_other)] += 1;
+            }
+        }
+    }
+
+    pub(super) fn finish(mut self) -> LogFacts {
+        self.logs.finish();
+        self.take_reports();
+        let [same, other] = self.changes;
+        let [other_names, same_names] = self.same_names;
+        let has_single_intervals = self.runs > 1 && self.runs == self.reports && other >= same;
+        let lengths = if has_single_intervals {
+            &self.single_lengths
+        } else {
+            &self.lengths
+        };
+        LogFacts {
+            length: lengths.decide(),
+            has_one_head: self.heads == 1,
+            has_single_intervals,
+            lists_idle: self.lists_idle || same_names > 9 * other_names,
+            hosts: self.logs.hosts,
+        }
+    }
 }
 
 /// Reads a log of any kind.
@@ -389,14 +458,13 @@ pub(super) struct Logs {
     /// `None` before it is recognized.
     format: Option<KnownFormat>,
     contents: LogContents,
-    /// The stated distance of reports without times.
-    every: Option<Duration>,
-    /// The distance that the numbers of reports show.
-    step: Option<Duration>,
-    /// The rates of few requests in reports without times and amounts.
-    few_rates: Vec<f64>,
+    stated: Stated,
+    /// The hosts that the log has named so far.
+    pub(super) hosts: Vec<String>,
     prefix: Option<Prefix>,
-    /// The devices so far, with their counters: a report may leave out idle ones.
+    /// The line that showed what it is.
+    head: String,
+    /// The devices so far: a report may leave out idle ones.
     devices: Vec<Device>,
     indexes: HashMap<String, usize>,
     latest: Option<Timestamp>,
@@ -407,31 +475,58 @@ pub(super) struct Logs {
 }
 
 impl Logs {
-    pub(super) fn new(local: &LocalTimes, every: Option<Duration>) -> Self {
+    pub(super) fn new(local: &LocalTimes, stated: &Stated) -> Self {
         let contents = LogContents {
             times: SysstatTimes::new(local.clone()),
             ..LogContents::default()
         };
         Self {
             contents,
-            every,
+            stated: stated.clone(),
             begins: true,
             ..Self::default()
         }
     }
 
+    /// Takes what the whole log shows, before its first line is read.
+    pub(super) fn set_facts(&mut self, facts: LogFacts) {
+        self.contents.facts = facts;
+    }
+
+    /// Returns a reader of the same log at its beginning.
+    pub(super) fn again(&self) -> Self {
+        Self {
+            format: format_of(&self.head),
+            prefix: self.prefix.clone(),
+            ..Self::new(&self.contents.times.local, &self.stated)
+        }
+    }
+
     /// Looks at a line of a capture that may be a log. Returns whether it shows that it is; all lines are then to be read.
     pub(super) fn recognize(&mut self, line: &str) -> bool {
+        let line = without_glue(line);
         self.prefix = self
             .prefix
             .take()
-            .or_else(|| Prefix::before_first_line(line));
+            .or_else(|| Prefix::before_first_line(&line));
         let line = self
             .prefix
             .as_ref()
-            .map_or(Some(line), |prefix| Some(prefix.split(line)?.1));
-        self.format = line.and_then(format_of);
+            .map_or(Some(&*line), |prefix| Some(prefix.split(&line)?.1));
+        let Some(line) = line else {
+            return false;
+        };
+        self.format = format_of(line);
+        line.clone_into(&mut self.head);
         self.format.is_some()
+    }
+
+    /// Returns whether a line is the head of a table of devices.
+    fn is_head(&self, line: &str) -> bool {
+        let line = without_glue(line);
+        let prefix = self.prefix.as_ref();
+        let line = prefix.map_or(Some(&*line), |prefix| Some(prefix.split(&line)?.1));
+        line.is_some_and(|line| format_of(line).is_some())
     }
 
     /// Takes a line of a log, which a newline ended.
@@ -439,84 +534,131 @@ impl Logs {
     /// # Errors
     /// If it is damaged; says how.
     pub(super) fn read(&mut self, line: &[u8]) -> Result<(), String> {
-        let Some((format, _)) = &mut self.format else {
+        let Some((format, origin)) = &mut self.format else {
             return Ok(());
         };
         let Ok(line) = std::str::from_utf8(line) else {
             self.begins = true;
             return Err(format!("not text: '{}'; skipped", excerpt(line)));
         };
-        let prefix = self
-            .prefix
-            .as_ref()
-            .map_or(Some(("", line)), |prefix| prefix.split(line));
+        let line = without_glue(line);
+        // A logger that adds times to the tables may leave out the first line.
+        let prefix = self.prefix.as_ref().filter(|_| head_line(&line).is_none());
+        let prefix = prefix.map_or(Some(("", &*line)), |prefix| prefix.split(&line));
         let Some((prefix, line)) = prefix else {
+            self.note_other_host(&line);
             return Ok(());
         };
         prefix.clone_into(&mut self.contents.prefix);
+        if let Some((other, other_origin)) = format_of(line)
+            && *origin != other_origin
+        {
+            // The log of another tool follows.
+            format.finish(&mut self.contents);
+            (*format, *origin) = (other, other_origin);
+            self.begins = true;
+        }
+        // Each row of sadf names its host.
+        let host_of_row = sar::host_of_row(line);
+        let is_of_other = host_of_row.is_some_and(|host| {
+            let wanted = self.stated.host.as_deref();
+            wanted.is_some_and(|wanted| wanted != host)
+        });
+        if let Some(host) = host_of_row.filter(|_| is_of_other) {
+            if !self.hosts.iter().any(|known| known == host) {
+                self.hosts.push(host.to_owned());
+            }
+            return Ok(());
+        }
+        let host = self.contents.host.host.clone();
+        let known = self.contents.reports.len();
         let outcome = format.read(line, &mut self.contents);
+        // A line with the name of another host ends the report of the one before.
+        self.leave_wanted(host.as_deref(), known);
         self.begins |= outcome.is_err();
         outcome.map_err(|error| format!("{error}; the report is skipped"))
     }
 
+    /// Takes a line of another program, which may be the same log of another host.
+    fn note_other_host(&mut self, line: &str) {
+        let Some((other, begin)) = host_before(line) else {
+            return;
+        };
+        let own = self
+            .prefix
+            .as_ref()
+            .and_then(|prefix| prefix.program.as_ref());
+        let is_log = head_line(&line[begin..]).is_some() || format_of(&line[begin..]).is_some();
+        if let Some(own) = own.filter(|_| is_log) {
+            self.hosts = vec![own.trim_end_matches(':').to_owned(), other.to_owned()];
+        }
+    }
+
+    /// Leaves the reports of the wanted host; those from `known` on are of this `host`.
+    fn leave_wanted(&mut self, host: Option<&str>, known: usize) {
+        let wanted = self.stated.host.as_deref();
+        if wanted.is_some_and(|wanted| host.is_some_and(|host| host != wanted)) {
+            self.contents.reports.truncate(known);
+        }
+        if let Some(now) = &self.contents.host.host
+            && !self.hosts.contains(now)
+        {
+            self.hosts.push(now.clone());
+        }
+    }
+
+    /// Takes the warnings about single values.
+    pub(super) fn take_warnings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.contents.warnings)
+    }
+
     /// Takes the end of the log. Returns whether it completes a report.
     pub(super) fn finish(&mut self) -> bool {
-        self.format
-            .iter_mut()
-            .for_each(|(format, _)| format.finish(&mut self.contents));
+        let known = self.contents.reports.len();
+        if let Some((format, _)) = &mut self.format {
+            format.finish(&mut self.contents);
+        }
+        let host = self.contents.host.host.clone();
+        self.leave_wanted(host.as_deref(), known);
         !self.contents.reports.is_empty()
     }
 
     /// Makes a sample of the next report; returns whether no interval ends there. `None` without a complete report.
     pub(super) fn next(&mut self, sample: &mut Sample) -> Option<bool> {
         let mut report = self.contents.reports.pop_front()?;
-        if std::mem::take(&mut report.has_length) {
-            let length = self
-                .every
-                .or(report.length())
-                .or(Some(self.step()).filter(|_| report.at.is_none()));
+        while self.lists_nothing() && report.devices.is_empty() {
+            report = self.contents.reports.pop_front()?;
+        }
+        let facts = &self.contents.facts;
+        let (has_single, lists_idle) = (facts.has_single_intervals, facts.lists_idle);
+        let is_single = report.begins && !report.is_cut && has_single;
+        if std::mem::take(&mut report.has_length) || is_single {
+            let is_guess = is_single || report.at.or(report.midnight).is_none();
+            self.lacks_times |= is_guess;
+            let length = self.length().or(is_guess.then_some(DEFAULT_LENGTH));
             if let Some(length) = length.and_then(|length| SignedDuration::try_from(length).ok()) {
-                self.step = self.step.or(report.length());
-                let start = report.at.and_then(|at| at.checked_sub(length).ok());
-                let before = Report {
-                    at: start,
-                    begins: true,
-                    devices: report.devices.clone(),
-                    has_length: false,
-                };
+                let begin = report.at.and_then(|at| at.checked_sub(length).ok());
+                let begin = begin.or(report.midnight.take());
                 report.begins = false;
                 self.contents.reports.push_front(report);
-                report = before;
+                self.begin_at(begin, sample);
+                return Some(true);
             }
         }
         let begins = report.begins | std::mem::take(&mut self.begins);
-        if !begins && self.every.is_none() {
-            let known = self.few_rates.len();
-            if report.at.is_none() {
-                self.few_rates
-                    .extend(report.few_rates().take(MAX_FEW_RATES - known));
+        let at = self.time_of(report.at.or(report.midnight));
+        self.lacks_times |= report.midnight.is_some();
+        for device in &mut self.devices {
+            if let Some(logged) = &mut device.logged {
+                **logged = if report.has_lost_lines {
+                    LoggedInterval::default()
+                } else {
+                    logged.idle()
+                };
             }
-            let step = if self.few_rates.len() > known {
-                length_of_few(&self.few_rates)
-            } else {
-                self.step
-            };
-            self.step = report.length().or(step);
         }
-        let step = SignedDuration::try_from(self.step()).unwrap_or_default();
-        self.lacks_times |= report.at.is_none();
-        let next = |latest: Timestamp| latest.saturating_add(step).unwrap_or(latest);
-        let at = match (report.at, self.latest) {
-            // Times are whole seconds, and two reports may be in the same.
-            (Some(at), Some(latest)) if at == latest => next(latest),
-            (Some(at), _) => at,
-            (None, latest) => latest.map_or(Timestamp::UNIX_EPOCH, next),
-        };
-        let seconds = self
-            .latest
-            .map_or(0.0, |latest| at.duration_since(latest).as_secs_f64());
-        let seconds = if begins { 0.0 } else { seconds.max(0.0) };
-        for logged in &report.devices {
+        let mut is_listed = vec![false; self.devices.len()];
+        for logged in report.devices {
             let index = match self.indexes.get(&logged.name) {
                 Some(index) => *index,
                 None if self.devices.len() == MAX_DEVICES_PER_SAMPLE => continue,
@@ -529,14 +671,21 @@ impl Logs {
                         minor: number,
                         name,
                         counters: Counters::ZERO,
+                        logged: None,
                     });
+                    is_listed.push(false);
                     index
                 }
             };
-            logged.add_to(&mut self.devices[index].counters, seconds);
+            is_listed[index] = true;
+            self.devices[index].logged = Some(Box::new(logged.rates));
         }
         self.latest = Some(at);
         sample.devices.clone_from(&self.devices);
+        if lists_idle && !report.has_lost_lines {
+            let mut is_listed = is_listed.iter();
+            sample.devices.retain(|_| is_listed.next() == Some(&true));
+        }
         sample.at = SampleTime {
             wall: Some(at),
             ..SampleTime::default()
@@ -544,20 +693,52 @@ impl Logs {
         Some(begins)
     }
 
+    /// Returns whether no report so far had a device.
+    pub(super) fn lists_nothing(&self) -> bool {
+        self.devices.is_empty()
+    }
+
+    /// Makes a sample of the beginning of the next report.
+    fn begin_at(&mut self, begin: Option<Timestamp>, sample: &mut Sample) {
+        let at = self.time_of(begin);
+        self.latest = Some(at);
+        self.begins = false;
+        let next = self.contents.reports.front();
+        sample.devices.clear();
+        for device in next.into_iter().flat_map(|report| &report.devices) {
+            sample.devices.push(Device {
+                name: device.name.clone(),
+                ..Device::default()
+            });
+        }
+        sample.at = SampleTime {
+            wall: Some(at),
+            ..SampleTime::default()
+        };
+    }
+
+    /// Returns the time of a report, which is that in the log if it has one.
+    fn time_of(&mut self, written: Option<Timestamp>) -> Timestamp {
+        self.lacks_times |= written.is_none();
+        let length = self.length().unwrap_or(DEFAULT_LENGTH);
+        let length = SignedDuration::try_from(length).unwrap_or_default();
+        let next = |latest: Timestamp| latest.saturating_add(length).unwrap_or(latest);
+        match (written, self.latest) {
+            // Times are whole seconds, and two reports may be in the same.
+            (Some(at), Some(latest)) if at == latest => next(latest),
+            (Some(at), _) => at,
+            (None, latest) => latest.map_or(Timestamp::UNIX_EPOCH, next),
+        }
+    }
+
     /// Returns what the log says of its host, as the header of a recording.
     pub(super) fn header(&self) -> Arc<RecordingHeader> {
         Arc::new(self.contents.host.clone())
     }
 
-    /// The distance of reports without times.
-    fn step(&self) -> Duration {
-        self.every.or(self.step).unwrap_or(Duration::from_secs(1))
-    }
-
-    fn missing(&self) -> Missing {
-        self.devices.iter().fold(Missing::default(), |sum, device| {
-            sum.or(device.counters.missing)
-        })
+    /// The length of an interval of reports without times, as far as it is known.
+    fn length(&self) -> Option<Duration> {
+        self.stated.every.or(self.contents.facts.length)
     }
 
     /// Says once, after the first interval, what the log is and what it lacks.
@@ -565,15 +746,33 @@ impl Logs {
         if self.devices.is_empty() || std::mem::replace(&mut self.has_note, true) {
             return None;
         }
-        let missing = self.missing();
+        let lacks = |is_known: fn(&LoggedInterval) -> bool| {
+            let logged = self
+                .devices
+                .iter()
+                .filter_map(|device| device.logged.as_ref());
+            !logged.into_iter().any(|logged| is_known(logged))
+        };
         let lacking = [
-            (missing.in_flight, "requests in flight"),
-            (missing.ios, "reads and writes apart"),
-            (missing.sectors, "bytes read and written apart"),
-            (missing.ms, "the latency of reads and of writes"),
-            (missing.merges, "merges"),
-            (missing.busy_ms, "util"),
-            (missing.weighted_ms, "the queue"),
+            (true, "requests in flight"),
+            (
+                lacks(|of| of.reads.ios.and(of.writes.ios).is_some()),
+                "reads and writes apart",
+            ),
+            (
+                lacks(|of| of.reads.sectors.and(of.writes.sectors).is_some()),
+                "bytes read and written apart",
+            ),
+            (
+                lacks(|of| of.reads.await_ms.and(of.writes.await_ms).is_some()),
+                "the latency of reads and of writes",
+            ),
+            (
+                lacks(|of| of.reads.merges.and(of.writes.merges).is_some()),
+                "merges",
+            ),
+            (lacks(|of| of.util_pct.is_some()), "util"),
+            (lacks(|of| of.queue.is_some()), "the queue"),
         ];
         let lacking: Vec<&str> = lacking
             .iter()
@@ -586,18 +785,36 @@ impl Logs {
         let ((_, origin), lacking) = (self.format.as_ref()?, lacking.join(", "));
         let mut note = format!("from {origin}: {rounding}{times}; not known: {lacking}");
         if self.lacks_times {
-            let seconds = self.step().as_secs_f64();
-            let are = if self.step.is_some() {
-                "are, as their numbers show,"
-            } else {
-                "are taken to be"
+            let seconds = self.length().unwrap_or(DEFAULT_LENGTH).as_secs_f64();
+            let are = match (self.stated.every, self.contents.facts.length) {
+                (Some(_), _) => "are, as stated,",
+                (None, Some(_)) => "are, as their numbers show,",
+                (None, None) => "are taken to be",
             };
             note += &format!("; its reports have no times and {are} {seconds} s apart");
-            if self.every.or(self.step).is_none() {
+            if self.length().is_none() {
                 note += " (--every 2s states another distance)";
             }
         }
         Some(note)
+    }
+}
+
+/// The length of intervals of which nothing shows another one: that of most logs.
+const DEFAULT_LENGTH: Duration = Duration::from_secs(1);
+
+/// Parts a time in brackets from the word to which a logger has glued it: `[18:01:12]Device`.
+fn without_glue(line: &str) -> Cow<'_, str> {
+    let glued = line.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    match glued {
+        Some((time, rest))
+            if !rest.is_empty()
+                && !rest.starts_with(char::is_whitespace)
+                && find_time(time).is_some() =>
+        {
+            Cow::Owned(format!("[{time}] {rest}"))
+        }
+        _ => Cow::Borrowed(line),
     }
 }
 
@@ -625,8 +842,11 @@ pub(super) fn head_line(line: &str) -> Option<(RecordingHeader, &str)> {
 }
 
 /// The words before each line of a log, as `ts` and collectors of logs add them.
+#[derive(Clone)]
 struct Prefix {
     words: usize,
+    /// The blanks before them.
+    indent: usize,
     /// The name of the program at its end, with a colon: lines of other programs may be between.
     program: Option<String>,
 }
@@ -654,12 +874,17 @@ impl Prefix {
             .map(str::to_owned);
         Some(Self {
             words: words.count(),
+            indent: line.len() - line.trim_start().len(),
             program,
         })
     }
 
     /// Splits a line into its prefix and the line of the log; `None` if it is of another program.
     pub(super) fn split<'a>(&self, line: &'a str) -> Option<(&'a str, &'a str)> {
+        if self.words == 0 {
+            let blanks = line.len() - line.trim_start().len();
+            return Some(("", &line[blanks.min(self.indent)..]));
+        }
         let (mut rest, mut last) = (line, "");
         for _ in 0..self.words {
             rest = rest.trim_start();

@@ -26,10 +26,10 @@ struct TimedRows {
     /// The beginning and the end of the report so far.
     open: Option<(Timestamp, Timestamp)>,
     devices: Vec<LoggedDevice>,
-    /// The time of a report that a wrong line made incomplete.
-    damaged: Option<Timestamp>,
-    /// The next report is incomplete.
-    is_next_damaged: bool,
+    /// The devices of all reports.
+    names: HashSet<String>,
+    /// Lines of the report so far, or right behind it, have no device that is known.
+    has_lost_lines: bool,
 }
 
 impl TimedRows {
@@ -39,23 +39,31 @@ impl TimedRows {
         start: Option<Timestamp>,
         at: Timestamp,
         device: LoggedDevice,
-        out: &mut VecDeque<Report>,
+        contents: &mut LogContents,
     ) {
-        let is_same = self.open.is_some_and(|(_, open)| open == at)
-            && self.devices.iter().all(|known| known.name != device.name);
-        if !is_same {
-            self.close(out);
+        let is_open = self.open.is_some_and(|(_, open)| open == at);
+        let known = self.devices.iter().find(|known| known.name == device.name);
+        if let Some(known) = known.filter(|_| is_open) {
+            // Times are whole seconds, and two reports may be in the same.
+            let is_first = self.devices.first().map(|first| &first.name) == Some(&device.name);
+            let is_whole = self.last.as_ref().is_some_and(|last| self.is_like(last));
+            if !is_first || !is_whole || known.rates == device.rates {
+                contents.warn_of_repeated(&device.name);
+                return;
+            }
         }
-        if self.damaged != Some(at) {
-            self.damaged = std::mem::take(&mut self.is_next_damaged).then_some(at);
-        }
-        if self.damaged.is_some() {
-            self.latest = Some(at);
-            return;
+        if !is_open || known.is_some() {
+            self.close(&mut contents.reports);
         }
         self.open
             .get_or_insert((start.or(self.latest).unwrap_or(at), at));
+        self.names.insert(device.name.clone());
         self.devices.push(device);
+    }
+
+    /// Returns whether the report so far has as many devices as one before, and the same one last.
+    fn is_like(&self, (count, last): &(usize, String)) -> bool {
+        self.devices.len() == *count && self.devices.last().is_some_and(|one| one.name == *last)
     }
 
     /// Hands out the report so far, which is complete.
@@ -82,30 +90,15 @@ impl TimedRows {
             .map(|last| (devices.len(), last.name.clone()));
         out.push_back(Report {
             at: Some(at),
+            has_lost_lines: std::mem::take(&mut self.has_lost_lines),
             devices,
             ..Report::default()
         });
     }
 
-    /// Drops the report of a wrong row, which is the one that ends `at` this time. If that is not known, it may be the
-    /// one so far or the next.
-    fn reject(&mut self, at: Option<Timestamp>, out: &mut VecDeque<Report>) {
-        if at.is_some() && self.open.is_some_and(|(_, open)| Some(open) != at) {
-            self.close(out);
-        }
-        self.is_next_damaged |= at.is_none();
-        self.damaged = at.or(self.open.map(|(_, at)| at));
-        self.latest = self.damaged.or(self.latest);
-        (self.open, self.devices) = (None, Vec::new());
-    }
-
     /// Hands out the report so far at the end of the log, if it has the devices of the one before it.
     fn finish(&mut self, out: &mut VecDeque<Report>) {
-        let last = self
-            .devices
-            .last()
-            .map(|last| (self.devices.len(), last.name.clone()));
-        if last.is_some() && last == self.last {
+        if self.last.as_ref().is_some_and(|last| self.is_like(last)) {
             self.close(out);
         }
         *self = Self::default();
@@ -175,7 +168,6 @@ impl Table {
         if let Some(start) = self.head.take() {
             self.start = contents.times.find(&start);
         }
-        let is_row = words.len() == self.time_words + self.columns.len();
         let Some(at) = words
             .get(..self.time_words)
             .and_then(|words| time(words, &mut contents.times))
@@ -194,25 +186,34 @@ impl Table {
                 Err(wrong_row(words))
             };
         };
-        if !is_row {
-            return Err(wrong_row(words));
-        }
+        let values = &words[self.time_words..];
+        let (found, expected) = (values.len(), self.columns.len());
         let mut device = LoggedDevice::default();
-        for (column, word) in self.columns.iter().zip(&words[self.time_words..]) {
-            match column.as_str() {
-                "DEV" => device.name = (*word).to_owned(),
-                column => device.set_text(column, word, &mut contents.rounding)?,
+        if found == expected {
+            for (column, word) in self.columns.iter().zip(values) {
+                match column.as_str() {
+                    DEVICE => device.name = (*word).to_owned(),
+                    column => device.set_text(column, word, contents),
+                }
             }
+        } else {
+            let is_first = self.columns.first().is_some_and(|first| first == DEVICE);
+            let name = values.first().filter(|_| is_first);
+            let known = name.filter(|name| rows.names.contains(**name));
+            device.name = (**known.ok_or_else(|| wrong_row(words))?).to_owned();
+            contents.warnings.push(format!(
+                "{found} words after the time, expected {expected}; the values of the device are not known"
+            ));
         }
         // The next report follows this one.
-        rows.add(self.start.take(), at, device, &mut contents.reports);
+        rows.add(self.start.take(), at, device, contents);
         Ok(true)
     }
 }
 
 fn wrong_row(words: &[&str]) -> String {
     format!(
-        "no row of sar -d: '{}'",
+        "no row of sar -d: '{}'; skipped",
         excerpt(words.join(" ").as_bytes())
     )
 }
@@ -241,12 +242,8 @@ impl LogFormat for SarLog {
                     self.table = None;
                 }
                 Err(error) => {
-                    let at = time(
-                        words.get(..table.time_words).unwrap_or_default(),
-                        &mut contents.times,
-                    );
-                    self.rows.reject(at, &mut contents.reports);
-                    return Err(error);
+                    self.rows.has_lost_lines = true;
+                    contents.warnings.push(error);
                 }
             }
         }
@@ -272,6 +269,14 @@ pub(super) fn columns_of_sadf(line: &str) -> Option<Vec<String>> {
             .map(|word| word.trim_end_matches("[...]").to_owned())
             .collect(),
     )
+}
+
+/// Returns the host of a row of `sadf -d`; `None` for another line.
+pub(super) fn host_of_row(line: &str) -> Option<&str> {
+    let (host, rest) = line.split_once(';')?;
+    let (seconds, _) = rest.split_once(';')?;
+    let is_row = !host.starts_with('#') && seconds.parse::<i64>().is_ok();
+    is_row.then_some(host)
 }
 
 #[derive(Default)]
@@ -314,15 +319,11 @@ impl SadfLog {
         contents.host.host = Some((*host).to_owned());
         // One device per row, or all of them with `-h`.
         for values in values.chunks(columns.len()) {
-            let mut device = LoggedDevice {
-                name: values[0].to_owned(),
-                ..LoggedDevice::default()
-            };
+            let mut device = LoggedDevice::new(values[0]);
             for (column, text) in columns.iter().zip(values).skip(1) {
-                device.set_text(column, text, &mut contents.rounding).ok()?;
+                device.set_text(column, text, contents);
             }
-            self.rows
-                .add(Some(start), at, device, &mut contents.reports);
+            self.rows.add(Some(start), at, device, contents);
         }
         Some(())
     }
@@ -348,10 +349,7 @@ impl SadfLog {
             let name = object["disk-device"]
                 .as_str()?
                 .replace(char::is_whitespace, "_");
-            let mut device = LoggedDevice {
-                name,
-                ..LoggedDevice::default()
-            };
+            let mut device = LoggedDevice::new(name);
             for (key, number) in object
                 .as_object()?
                 .iter()
@@ -362,12 +360,9 @@ impl SadfLog {
                     "util-percent" => "%util".to_owned(),
                     key => key.to_owned(),
                 };
-                device
-                    .set_text(&column, &number.to_string(), &mut contents.rounding)
-                    .ok()?;
+                device.set_text(&column, &number.to_string(), contents);
             }
-            self.rows
-                .add(Some(start), at, device, &mut contents.reports);
+            self.rows.add(Some(start), at, device, contents);
         }
         self.rows.close(&mut contents.reports);
         Some(())
@@ -414,11 +409,11 @@ impl LogFormat for SadfLog {
         let row = self.read_row(&words, &columns, contents);
         self.columns = Some(columns);
         if row.is_none() {
-            let at = words
-                .get(2)
-                .and_then(|at| sadf_time(at, &contents.times.local));
-            self.rows.reject(at, &mut contents.reports);
-            return Err(format!("no row of sadf -d: '{}'", excerpt(line.as_bytes())));
+            self.rows.has_lost_lines = true;
+            let row = excerpt(line.as_bytes());
+            contents
+                .warnings
+                .push(format!("no row of sadf -d: '{row}'; skipped"));
         }
         Ok(())
     }

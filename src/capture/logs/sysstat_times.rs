@@ -3,6 +3,7 @@
 use std::fmt;
 
 use jiff::civil::{Date, DateTime};
+use jiff::tz::AmbiguousOffset;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::capture::time_form::{LocalTimes, TimeForm, find_time, find_times};
@@ -21,6 +22,8 @@ pub(super) struct SysstatTimes {
     head: String,
     /// The last time of day, and the date on which it was.
     last: Option<DateTime>,
+    /// The last time.
+    latest: Option<Timestamp>,
 }
 
 impl SysstatTimes {
@@ -33,8 +36,9 @@ impl SysstatTimes {
 
     /// Takes the text of a head line.
     pub(super) fn begin(&mut self, head: &str) {
-        head.clone_into(&mut self.head);
-        self.last = None;
+        // Korean dates have blanks.
+        self.head = head.replace("년 ", "년").replace("월 ", "월");
+        (self.last, self.latest) = (None, None);
     }
 
     /// Takes the text of a number: languages with a decimal comma have the day first.
@@ -98,11 +102,37 @@ impl SysstatTimes {
         if date.is_none() {
             self.last = Some(time);
         }
-        self.local.zone.to_timestamp(time).ok()
+        self.in_zone(time)
     }
 
-    /// `06/13/2018`, `13.06.2018`, `06/13/18`, `2018-06-13`.
+    /// Returns the instant of a time in the zone of the log. One of an hour that occurs twice, when the clocks are put back, goes
+    /// on from the time before.
+    fn in_zone(&mut self, time: DateTime) -> Option<Timestamp> {
+        let ambiguous = self.local.zone.to_ambiguous_timestamp(time);
+        let is_twice = matches!(ambiguous.offset(), AmbiguousOffset::Fold { .. });
+        let earlier = ambiguous.compatible().ok()?;
+        let is_over = self.latest.is_some_and(|latest| earlier < latest);
+        let found = if is_twice && is_over {
+            ambiguous.later().ok()?
+        } else {
+            earlier
+        };
+        self.latest = Some(found);
+        Some(found)
+    }
+
+    /// `06/13/2018`, `13.06.2018`, `06/13/18`, `2018-06-13`, `2018年06月13日`.
     fn date(&mut self, word: &str) -> Option<Date> {
+        let numbers;
+        let word = if word.contains(['年', '년']) {
+            let is_end = |c| matches!(c, '日' | '일');
+            numbers = word
+                .trim_end_matches(is_end)
+                .replace(['年', '년', '月', '월'], "-");
+            &numbers
+        } else {
+            word
+        };
         let separator = word.chars().find(|c| "/.-".contains(*c))?;
         if word
             .bytes()

@@ -5,6 +5,7 @@
 //! split, and both parts are read as separate lines.
 
 mod foreign;
+mod look_alike;
 mod state;
 
 #[cfg(test)]
@@ -16,15 +17,18 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use self::foreign::{FirstCopies, ForeignLine, ForeignLines, Known, collectl_time, look_alike};
+use self::foreign::{FirstCopies, ForeignLine, ForeignLines, Known, collectl_time};
+use self::look_alike::{NO_DEVICES, is_of_other_system, look_alike};
 pub use self::state::CaptureState;
 use self::state::{Continuity, OpenSample, Position, SampleDevices, SegmentTracker};
 use super::annotation::{Annotation, EndOfSample, HealthLine, RecordingHeader, bounded};
 use super::diskstats_line::{LineError, excerpt, is_of_linux_2_4, parse_line};
+use super::hosts::{HostScan, several_hosts};
 use super::line_kind::{LineKind, TimestampLine, find_embedded_line};
 use super::line_reader::{LineReader, NextLine};
-use super::logs::Logs;
+use super::logs::{LogFacts, LogScan, Logs};
 use super::recorded_scan::ScanReader;
+use super::stated::Stated;
 use super::time_form::{LocalTimes, TimeForm};
 use super::{CaptureWarning, MAX_DEVICES_PER_SAMPLE, MAX_LINE_BYTES, WarningClass};
 use crate::compression::{TrailingData, is_end_of_text};
@@ -34,6 +38,8 @@ use crate::counters::{Device, HealthFacts, HostState, Sample};
 const MAX_WARNINGS: usize = 1000;
 /// The samples after one that looks damaged, in which others that do are taken as they are: the kernel's counters are odd.
 const MIN_UNDAMAGED_SAMPLES: u64 = 8;
+/// The lines of a stream in which the wanted host is looked for.
+const MAX_LINES_OF_STREAM: u64 = 1000;
 
 /// The kinds of captures, which are read in different ways.
 enum Kind {
@@ -60,10 +66,11 @@ pub struct Reader<R> {
     /// The scans of cgroups and processes.
     scans: ScanReader,
     local: LocalTimes,
-    /// The distance of samples that have no times.
-    every: Option<Duration>,
+    stated: Stated,
     /// The kind of the file; `None` before its first line is read.
     kind: Option<Kind>,
+    /// What the whole file shows if it is a log; `None` if only its beginning can be looked at.
+    log_facts: Option<LogFacts>,
     /// True to hand out a sample as soon as it has the devices of the one before, which may be wrong if devices change.
     is_prompt: bool,
     /// The number of devices in the sample before, and the last of them; `None` if it came late.
@@ -88,11 +95,11 @@ pub struct Reader<R> {
 impl<R: Read> Reader<R> {
     /// Creates a reader at the start of a capture, whose times are in UTC if they name no zone.
     pub fn new(input: R) -> Self {
-        Self::with_times(input, LocalTimes::default(), None)
+        Self::with_times(input, LocalTimes::default(), Stated::default())
     }
 
-    /// Creates a reader at the start of a capture. `every` is the distance of samples that have no times.
-    pub fn with_times(input: R, local: LocalTimes, every: Option<Duration>) -> Self {
+    /// Creates a reader at the start of a capture.
+    pub fn with_times(input: R, local: LocalTimes, stated: Stated) -> Self {
         Self {
             lines: LineReader::new(input),
             position: Position::BeforeFirstTimestamp,
@@ -105,8 +112,9 @@ impl<R: Read> Reader<R> {
             health: None,
             scans: ScanReader::default(),
             local,
-            every,
+            stated,
             kind: None,
+            log_facts: None,
             is_prompt: false,
             last_copy: Default::default(),
             continuity: Continuity::default(),
@@ -125,9 +133,55 @@ impl<R: Read> Reader<R> {
         self.warn(WarningClass::NextFile, name);
     }
 
+    /// Takes what [`Self::scan_log`] found in the whole file.
+    pub fn set_log_facts(&mut self, facts: Option<LogFacts>) {
+        self.log_facts = facts;
+    }
+
+    /// Looks at the whole file, if it is a log; `None` if it is not.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is of Linux 2.4.
+    pub fn scan_log(mut self) -> io::Result<Option<LogFacts>> {
+        let Kind::Log(logs) = self.find_kind()? else {
+            return Ok(None);
+        };
+        let mut scan = LogScan::new(*logs);
+        loop {
+            match self.lines.next() {
+                Ok(NextLine::Line {
+                    bytes, ended: true, ..
+                }) => {
+                    if LineKind::of(bytes, true, false, false).begins_capture() {
+                        break;
+                    }
+                    scan.read(bytes);
+                }
+                Ok(NextLine::TooLong) => {}
+                Ok(NextLine::Line { ended: false, .. } | NextLine::End) => break,
+                Err(error) if is_end_of_text(&error) => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Some(scan.finish()))
+    }
+
+    /// Looks at the first reports of a log.
+    fn scan_ahead(&mut self, logs: &Logs) -> LogFacts {
+        let mut scan = LogScan::new(logs.again());
+        let mut ahead = 0;
+        while let Some(line) = self.lines.look_ahead(&mut ahead) {
+            if LineKind::of(line, true, false, false).begins_capture() || scan.read(line) {
+                break;
+            }
+        }
+        scan.finish()
+    }
+
     /// Goes on with the next file of the same capture, after the end of the one before. `name` is its name for messages.
-    pub fn continue_with(&mut self, input: R, name: String) {
+    pub fn continue_with(&mut self, input: R, log_facts: Option<LogFacts>, name: String) {
         self.lines = LineReader::new(input);
+        self.log_facts = log_facts;
         self.position = Position::BeforeFirstTimestamp;
         self.first_line_before_timestamp = None;
         if let Some(Kind::Log(_)) = self.kind.take() {
@@ -213,7 +267,17 @@ impl<R: Read> Reader<R> {
         clear_optional_values(sample);
         let mut kind = match self.kind.take() {
             Some(kind) => kind,
-            None => self.find_kind()?,
+            None => {
+                let mut kind = self.find_kind()?;
+                if let Kind::Log(logs) = &mut kind {
+                    let of_file = self.log_facts.take();
+                    let is_whole = of_file.is_some();
+                    let facts = of_file.unwrap_or_else(|| self.scan_ahead(logs));
+                    self.check_hosts(&facts.hosts, is_whole)?;
+                    logs.set_facts(facts);
+                }
+                kind
+            }
         };
         let found = match &mut kind {
             Kind::Log(logs) => self.next_logged(logs, sample).transpose(),
@@ -234,12 +298,61 @@ impl<R: Read> Reader<R> {
         (self.state.header, self.state.is_log) = (None, false);
     }
 
+    /// Checks the hosts that a log names itself.
+    ///
+    /// # Errors
+    /// If there are several and none is wanted, or these are all, and the wanted one is not among them.
+    fn check_hosts(&self, hosts: &[String], are_all: bool) -> io::Result<()> {
+        let wanted = self.stated.host.as_deref();
+        let is_missing =
+            are_all && wanted.is_some_and(|wanted| hosts.iter().all(|host| host != wanted));
+        let are_mixed = wanted.is_none() && hosts.len() > 1;
+        if self.lines.has_host() || hosts.is_empty() || !is_missing && !are_mixed {
+            return Ok(());
+        }
+        let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
+        Err(several_hosts(&hosts, wanted))
+    }
+
+    /// Looks whether the first lines of a file are of several hosts, and leaves those of the one that is wanted.
+    ///
+    /// # Errors
+    /// If that is not stated, or not among them.
+    fn find_hosts(&mut self) -> io::Result<()> {
+        let wanted = self.stated.host.as_deref();
+        let mut hosts = HostScan::default();
+        let (mut ahead, mut count) = (0, 0);
+        while let Some(line) = self.lines.look_ahead(&mut ahead) {
+            if line.starts_with(b"TS ") || line.starts_with(b"#blkstat ") {
+                return Ok(());
+            }
+            if let Ok(text) = std::str::from_utf8(line) {
+                hosts.read(text);
+            }
+            count += 1;
+            let is_found = || hosts.filter(wanted).is_ok_and(|filter| filter.is_some());
+            if self.is_prompt && (is_found() || count == MAX_LINES_OF_STREAM) {
+                break;
+            }
+        }
+        if let Some(filter) = hosts.filter(self.stated.host.as_deref())? {
+            self.lines.select_host(filter);
+        }
+        Ok(())
+    }
+
     /// Looks at the first lines of a file.
     ///
     /// # Errors
-    /// If it is of Linux 2.4.
+    /// If it is of Linux 2.4, or of several hosts of which none is chosen.
     fn find_kind(&mut self) -> io::Result<Kind> {
-        let mut logs = Logs::new(&self.local, self.every);
+        if !self.lines.has_host() && (!self.is_prompt || self.stated.host.is_some()) {
+            self.find_hosts()?;
+        }
+        let mut hosts = HostScan::default();
+        let mut stated = self.stated.clone();
+        stated.host = stated.host.filter(|_| !self.lines.has_host());
+        let mut logs = Logs::new(&self.local, &stated);
         let mut copies = FirstCopies::new(self.local.clone());
         let (mut ahead, mut number) = (0, self.lines.number);
         while let Some(line) = self.lines.look_ahead(&mut ahead) {
@@ -254,6 +367,7 @@ impl<R: Read> Reader<R> {
             let Ok(text) = std::str::from_utf8(line) else {
                 continue;
             };
+            hosts.read(text);
             let known = self.state.look_alike;
             self.state.look_alike = known.or_else(|| Some((number, look_alike(text)?)));
             if collectl_time(text).is_some() {
@@ -263,7 +377,7 @@ impl<R: Read> Reader<R> {
                 if is_of_linux_2_4(line) {
                     return Err(linux_2_4(number));
                 }
-                if logs.recognize(text) {
+                if !is_of_other_system(text) && logs.recognize(text) {
                     self.state.is_log = true;
                     return Ok(Kind::Log(Box::new(logs)));
                 }
@@ -274,10 +388,13 @@ impl<R: Read> Reader<R> {
                 Known::Likely | Known::Nothing => {}
             }
         }
+        if self.is_prompt && !self.lines.has_host() {
+            hosts.filter(self.stated.host.as_deref())?;
+        }
         Ok(if copies.has_devices() {
             Kind::Foreign(Box::new(ForeignLines::new(
                 &copies,
-                self.every,
+                self.stated.every,
                 self.latest,
             )))
         } else {
@@ -318,7 +435,9 @@ impl<R: Read> Reader<R> {
                         }
                         return Ok(None);
                     }
-                    if let Err(reason) = logs.read(bytes) {
+                    let outcome = logs.read(bytes);
+                    self.check_hosts(&logs.hosts, false)?;
+                    for reason in outcome.err().into_iter().chain(logs.take_warnings()) {
                         self.warn(WarningClass::Lines, reason);
                     }
                 }
@@ -334,7 +453,13 @@ impl<R: Read> Reader<R> {
                     self.warn_of_long_line();
                 }
                 Ok(NextLine::End) if logs.finish() => {}
-                Ok(NextLine::End) => return Ok(Some(false)),
+                Ok(NextLine::End) => {
+                    self.check_hosts(&logs.hosts, true)?;
+                    if logs.lists_nothing() {
+                        self.state.look_alike = Some((self.lines.number, NO_DEVICES));
+                    }
+                    return Ok(Some(false));
+                }
                 Err(error) if is_end_of_text(&error) => {
                     self.state.is_truncated = true;
                     self.warn(WarningClass::Other, LAST_TRUNCATED);

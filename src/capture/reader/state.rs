@@ -214,6 +214,8 @@ pub(super) struct SampleDevices {
     has_too_many: bool,
     /// The last line seems to have lost its end, or the devices are those of two samples.
     pub(super) are_damaged: bool,
+    /// The lines with fewer columns than before.
+    with_fewer_columns: usize,
     /// The first device has occurred once more.
     has_begun_again: bool,
 }
@@ -307,10 +309,14 @@ impl SampleDevices {
                     .devices
                     .get(index)
                     .filter(|before| before.name == devices[index].name);
+                let counters = &devices[index].counters;
+                let has_fewer = before.is_some_and(|one| counters.columns < one.counters.columns);
+                self.with_fewer_columns += usize::from(has_fewer);
+                // Another kernel prints fewer columns in all lines.
+                let is_cut = has_fewer && self.with_fewer_columns <= index;
                 self.are_damaged = self.has_begun_again
-                    || before.is_some_and(|before| {
-                        has_other_end(&devices[index].counters, &before.counters)
-                    });
+                    || is_cut
+                    || before.is_some_and(|before| has_other_end(counters, &before.counters));
                 Ok(is_complete || !looks_truncated(&devices[index], &devices[..index], previous))
             }
             Err(_) if line.trim_ascii().is_empty() => Ok(is_complete),
@@ -334,8 +340,8 @@ fn looks_truncated(device: &Device, neighbors: &[Device], previous: &Sample) -> 
     }
 }
 
-/// Returns whether the end of a line is lost or joined with the next line, although a newline ends it: its last columns are
-/// missing, or its last number, of milliseconds, fell or grew by 11 days more than those of reads and writes.
+/// Returns whether the end of a line is lost or joined with the next line, although a newline ends it: its last number, of
+/// milliseconds, fell or grew by 11 days more than those of reads and writes.
 fn has_other_end(counters: &Counters, before: &Counters) -> bool {
     const MAX_GROWTH_MS: u64 = 1_000_000_000;
     let grows = counters.reads.ios >= before.reads.ios
@@ -351,8 +357,8 @@ fn has_other_end(counters: &Counters, before: &Counters) -> bool {
         last.abs_diff(last_before)
     };
     let is_other = last_growth > MAX_GROWTH_MS + of_requests;
-    grows
-        && (counters.columns < before.columns || counters.columns > Columns::Partition && is_other)
+    let is_like_before = counters.columns == before.columns;
+    grows && is_like_before && counters.columns > Columns::Partition && is_other
 }
 
 /// Returns the number in the last column that the kernel printed.

@@ -13,8 +13,8 @@ use jiff::tz::TimeZone;
 
 use super::Record;
 use crate::capture::{
-    CaptureWarning, ClockChange, RecordFilter, RecordingHeader, ScanWriter, write_annotation,
-    write_header, write_health, write_line,
+    CaptureWarning, ClockChange, RecordFilter, RecordingHeader, ScanWriter, Stated,
+    write_annotation, write_header, write_health, write_line,
 };
 use crate::console::{RunContext, Warnings, require_counters, require_text};
 use crate::counters::{DeviceNumber, HealthFacts, Sample};
@@ -226,7 +226,11 @@ impl Record {
             bail!("{name} is the capture itself; convert it to another file");
         }
         let zone = context.time_zone();
-        let mut replay = Replay::open(from, self.every, context.clock)?;
+        let stated = Stated {
+            every: self.every,
+            host: self.host.clone(),
+        };
+        let mut replay = Replay::open(from, &stated, context.clock)?;
         let from_name = sanitize(replay.name()).into_owned();
         let mut warnings = Warnings::about(&from_name);
         let mut first = Sample::default();

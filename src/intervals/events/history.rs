@@ -104,7 +104,7 @@ impl DeviceEvents {
             end_s: now.run_s,
             kinds: KINDS.map(|kind| {
                 let requests = judged.requests(kind);
-                (requests.time.ms as f64, requests.timed_ios as f64)
+                (requests.time.sum, requests.timed_ios)
             }),
         });
         self.add(&turn, cause, now);

@@ -96,8 +96,9 @@ impl Harm {
     fn of(judged: &Judged, requests: Option<IoDirection>) -> Self {
         let interval = &judged.interval;
         let waiting = requests.map(|kind| judged.requests(kind));
-        let queue = match interval.completed() {
-            0 => interval.in_flight.map(|count| count as f64),
+        let in_flight = interval.in_flight.map(|count| count as f64);
+        let queue = match in_flight {
+            Some(in_flight) if interval.completed() == 0.0 => Some(in_flight),
             _ => interval.queue(),
         };
         let of_kinds = || Some(interval.reads.queue()? + interval.writes.queue()?);

@@ -77,7 +77,7 @@ pub(crate) fn present_harm(incident: &Incident, stats: Option<&Interval>) -> Har
     let latency_ms = |stats: &Interval| match incident.requests? {
         IoDirection::Reads => stats.reads.await_ms(),
         IoDirection::Writes => stats.writes.await_ms(),
-        IoDirection::Both => stats.reads.beside(&stats.writes).await_ms(),
+        IoDirection::Both => stats.reads_and_writes().await_ms(),
         IoDirection::Flushes => stats.flushes.await_ms(),
     };
     Harm {

@@ -201,8 +201,13 @@ fn latency_text(
     }
 }
 
-/// `23 requests at a time`.
+/// `23 requests at a time`, `issued one at a time`.
 fn at_a_time(queue: f64) -> String {
+    /// Within this of one, the rate is what the latency allows: each request waits for the one before.
+    const TOLERANCE: f64 = 0.1;
+    if (queue - 1.0).abs() <= TOLERANCE {
+        return "issued one at a time".to_owned();
+    }
     format!("{} requests at a time", number(queue))
 }
 

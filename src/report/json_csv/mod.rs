@@ -306,6 +306,8 @@ const COLUMNS: &[Column] = &[
         "NFS mounts with unanswered requests while tasks wait for I/O that no device shows, as a list of sentences",
         OfInterval(|header| Sentences(header.nfs_waits.iter().map(nfs_wait_text).collect())),
     ),
+    device(&IOPS),
+    device(&AWAIT_MS),
 ];
 
 /// Fields that only `--fields` adds: they follow from others.

@@ -28,7 +28,7 @@ pub(super) struct Column {
     pub(super) title: &'static str,
     pub(super) quantity: &'static Quantity,
     /// What the help says of it after its meaning.
-    note: &'static str,
+    pub(super) note: &'static str,
     /// Its width with the blank before it.
     pub(super) width: usize,
     /// Its importance: columns with lower ranks are dropped first.
@@ -75,8 +75,19 @@ const VERDICT: Quantity = Quantity {
     value: |_, of| Some(f64::from(of.verdict()? as u8)),
 };
 
+/// What the columns say that are only for logs of other tools.
+pub(super) const UNSPLIT: &str = "; shown for logs that do not split them";
+
 /// The columns from left to right.
 pub(super) static COLUMNS: &[Column] = &[
+    Column {
+        note: UNSPLIT,
+        ..column(&IOPS, 7, 94, Number)
+    },
+    Column {
+        note: UNSPLIT,
+        ..column(&AWAIT_MS, 9, 99, Latency)
+    },
     column(&READS_PER_S, 6, 93, Number),
     column(&READ_KIB_PER_S, 6, 91, Number),
     column(&READ_AWAIT_MS, 8, 99, Latency),
@@ -205,7 +216,7 @@ fn push_right(text: &str, width: usize, out: &mut Vec<u8>) {
 /// requests is only approximate (`~`) or a bound (`<`).
 pub(super) fn latency_figure(await_ms: f64, of: &Completed) -> Figure {
     const APPROXIMATE_FRACTION: f64 = 0.1;
-    let resolution_ms = 1.0 / of.timed_ios as f64;
+    let resolution_ms = 1.0 / of.timed_ios;
     if await_ms == 0.0 {
         time_figure(resolution_ms).with_prefix(Some(b'<'))
     } else {
@@ -352,10 +363,13 @@ mod tests {
     #[test]
     #[cfg(feature = "top")]
     fn cells_are_those_of_the_table_and_of_the_sort_keys() {
-        use crate::metrics::Interval;
+        use crate::metrics::{Amount, Interval};
         let reads = Completed::example(1.0, 2000, 1.5);
         let writes = Completed {
-            sectors: 4480,
+            sectors: Amount {
+                ns: 1_000_000_000,
+                sum: 4480.0,
+            },
             ..Completed::example(1.0, 0, 0.0)
         };
         let stats = Interval {

@@ -174,7 +174,10 @@ impl Message {
         } else {
             ("waiting", Emphasis::Plain)
         };
-        let in_flight = activity.judged.interval.in_flight.unwrap_or(0);
+        let in_flight = match activity.judged.interval.in_flight {
+            Some(count) => format!("{count} in flight"),
+            None => "requests in flight".to_owned(),
+        };
         // A stall that has lasted since the beginning of an incident began as early as that.
         let since_begin = activity
             .incident
@@ -183,8 +186,8 @@ impl Message {
         let sign = since_begin.map_or("", |ongoing| sign_of_begin(&ongoing.incident));
         let length = format!("{sign}{}", duration(activity.stalled_s));
         let texts = vec![
-            format!("{word} for {length}: {in_flight} in flight, nothing completed"),
-            format!("{word} {length}, {in_flight} in flight"),
+            format!("{word} for {length}: {in_flight}, nothing completed"),
+            format!("{word} {length}, {in_flight}"),
             format!("{word} {length}"),
             format!("{word} {sign}{}", time(activity.stalled_s * 1e3)),
             word.to_owned(),
@@ -227,7 +230,7 @@ fn discards_and_flushes(activity: &DeviceActivity) -> String {
     } = &activity.judged.interval;
     let text = |quantity: Quantity| quantity_text(&quantity, &activity.judged);
     let mut parts = Vec::new();
-    if discards.ios > 0 {
+    if discards.ios.sum > 0.0 {
         let latency = discards
             .await_ms()
             .map(|await_ms| latency_figure(await_ms, discards).text());
@@ -238,7 +241,7 @@ fn discards_and_flushes(activity: &DeviceActivity) -> String {
             latency.unwrap_or_default()
         ));
     }
-    if flushes.ios > 0 {
+    if flushes.ios.sum > 0.0 {
         let (rate, latency) = (text(FLUSHES_PER_S), text(FLUSH_AWAIT_MS));
         parts.push(format!("flushes {rate}/s {latency}"));
     }

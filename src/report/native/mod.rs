@@ -8,7 +8,7 @@ mod summary;
 mod table;
 
 pub(super) use self::columns::columns_with_meanings;
-use self::columns::{COLUMNS, Column, VERDICT_WIDTH, VERDICT_WIDTH_WITH_TIME};
+use self::columns::{COLUMNS, Column, UNSPLIT, VERDICT_WIDTH, VERDICT_WIDTH_WITH_TIME};
 #[cfg(feature = "top")]
 pub(crate) use self::columns::{Cell, cell, incident_time};
 pub use self::columns::{ColumnList, sort_keys, sort_value};
@@ -192,6 +192,11 @@ impl ColumnChoice {
         let counted = counted_columns(lines);
         let mut candidates: Vec<&Column> = COLUMNS.iter().collect();
         candidates.retain(|column| options.all_columns || column.quantity.needs() <= counted);
+        let is_unsplit = lines.iter().filter_map(|line| line.stats()).any(|stats| {
+            let unsplit = &stats.unsplit;
+            unsplit.is_counted() || unsplit.time.ns > 0
+        });
+        candidates.retain(|column| is_unsplit || column.note != UNSPLIT);
         if let Some(ColumnList(wanted)) = &options.columns {
             candidates.clone_from(wanted);
         }
@@ -350,7 +355,7 @@ mod column_choice_tests {
         );
         assert_eq!(
             (count(Columns::Discards), count(Columns::Flushes)),
-            (19 + 6, COLUMNS.len())
+            (19 + 6, COLUMNS.len() - 2)
         );
         let all = TableOptions {
             all_columns: true,
@@ -358,14 +363,17 @@ mod column_choice_tests {
         };
         assert_eq!(
             titles(&all, Columns::Basic).0.split(' ').count(),
-            COLUMNS.len()
+            COLUMNS.len() - 2
         );
         let state = DeviceState::Event(EventKind::Appeared);
         let unknown = DeviceInterval {
             state,
             ..device(Columns::Basic)
         };
-        assert_eq!(choice(&layout(None), &unknown).shown.len(), COLUMNS.len());
+        assert_eq!(
+            choice(&layout(None), &unknown).shown.len(),
+            COLUMNS.len() - 2
+        );
     }
 
     #[test]

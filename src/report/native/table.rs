@@ -481,8 +481,8 @@ impl TableWriter {
     /// Returns whether a device only had discards or flushes, and their columns are hidden.
     fn is_activity_hidden(&self, activity: &DeviceActivity) -> bool {
         let stats = &activity.judged.interval;
-        let has_none = |of: &Completed| of.count() == Some(0);
-        let is_hidden = |of: &Completed, rate| of.ios > 0 && !self.is_shown(rate);
+        let has_none = |of: &Completed| of.count() == Some(0.0);
+        let is_hidden = |of: &Completed, rate| of.ios.sum > 0.0 && !self.is_shown(rate);
         has_none(&stats.reads)
             && has_none(&stats.writes)
             && (is_hidden(&stats.discards, &DISCARDS_PER_S)

@@ -19,7 +19,7 @@ use Values::{Cgroup, Device, Health, Host, Kernel};
 use jiff::Timestamp;
 
 use crate::attribution::Limit;
-use crate::counters::{Columns, Counters, FACTS, Fact, FactValue, Missing};
+use crate::counters::{Columns, Counters, FACTS, Fact, FactValue};
 use crate::intervals::{Cause, Incident};
 use crate::judge::{Compared, RateUnit, Verdict};
 use crate::metrics::in_flight;
@@ -296,7 +296,7 @@ impl Family {
         match self.values {
             Kernel(columns, value) => {
                 let counters = &device.counters;
-                if counters.columns >= columns && !is_missing(self.name, counters.missing) {
+                if counters.columns >= columns {
                     metrics.push(&[], value(counters));
                 }
             }
@@ -321,17 +321,6 @@ impl Family {
 
 const fn family(name: &'static str, values: Values, help: &'static str) -> Family {
     Family { name, help, values }
-}
-
-/// Returns whether a log lacks the counter of the kernel that a family shows.
-fn is_missing(name: &str, missing: Missing) -> bool {
-    let has = |word| name.contains(word);
-    has("completed") && missing.ios
-        || has("merged") && missing.merges
-        || (has("bytes") || has("sectors")) && missing.sectors
-        || has("io_time_seconds") && missing.busy_ms
-        || has("io_time_weighted") && missing.weighted_ms
-        || has("_time_seconds") && !has("io_time") && missing.ms
 }
 
 impl Metrics<'_> {

@@ -48,7 +48,6 @@ fn device(name: &str) -> DeviceSnapshot {
         }),
         counters: Counters {
             columns: Columns::Flushes,
-            missing: crate::counters::Missing::NOTHING,
             reads: requests(10),
             writes: requests(20),
             discards: requests(30),

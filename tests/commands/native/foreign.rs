@@ -797,3 +797,85 @@ fn show_as_soon_as_whole(layout: fn(&[String]) -> String) {
     drop(input);
     assert!(program.wait().unwrap().success() && lines.next().is_none());
 }
+
+/// The counters of a disk that reads so many times a second.
+fn disk(second: u64, reads: u64) -> String {
+    let reads = 10_000 + reads * second;
+    format!(
+        "   8       0 sda {reads} 0 {} {reads} 0 0 0 0 0 700 1400",
+        8 * reads
+    )
+}
+
+#[test]
+fn lines_of_several_hosts_are_refused_or_those_of_one_are_read() {
+    let samples = |write: &dyn Fn(&str, &str) -> String| -> String {
+        let of_second = |second: u64| {
+            let time = 1_700_000_000 + second;
+            let lines = |reads| format!("{time}\n{}\n", disk(second, reads));
+            write("h1", &lines(100)) + &write("h2", &lines(300))
+        };
+        (0..8).map(of_second).collect()
+    };
+    let before_lines = |before: &'static str| {
+        move |host: &str, lines: &str| -> String {
+            let before = before.replace("HOST", host);
+            lines
+                .lines()
+                .map(|line| format!("{before}{line}\n"))
+                .collect()
+        }
+    };
+    let before_block =
+        |before: &'static str| move |host: &str, lines: &str| before.replace("HOST", host) + lines;
+    let forms = [
+        samples(&before_lines("HOST: ")),
+        samples(&before_lines("HOST | ")),
+        samples(&before_lines("HOST  | ")),
+        samples(&before_lines("[HOST] ")),
+        samples(&before_lines("HOST\t")),
+        samples(&before_lines("Nov 14 22:13:20 HOST disks[7]: ")),
+        samples(&before_lines("2023-11-14T22:13:20Z HOST disks: ")),
+        samples(&before_block("HOST | CHANGED | rc=0 >>\n")),
+        samples(&before_block("==> HOST <==\n")),
+        samples(&before_block("[1] 22:13:20 [SUCCESS] HOST\n")),
+        samples(&before_block("----------------\nHOST\n----------------\n")),
+    ];
+    for text in forms {
+        let (out, err, code) = output("--json --from -", &text);
+        assert_eq!((out.as_str(), code), ("", 2), "{text}");
+        let expected = "has lines of several hosts: h1, h2; choose one: --host NAME\n";
+        assert!(err.ends_with(expected), "{err}{text}");
+        for (host, reads) in [("h1", 100.0), ("h2", 300.0)] {
+            let (out, err, _) = output(&format!("--json --host {host} --from -"), &text);
+            let lines: Vec<serde_json::Value> = out
+                .lines()
+                .map(|line| serde_json::from_str(line).unwrap())
+                .collect();
+            assert_eq!(lines.len(), 7, "{host} {err}{text}");
+            assert!(
+                lines.iter().all(|line| line["reads_per_s"] == reads),
+                "{host} {text}"
+            );
+        }
+        let (_, err, _) = output("--json --host h3 --from -", &text);
+        assert!(
+            err.ends_with("has no lines of host h3, but of h1, h2\n"),
+            "{err}"
+        );
+    }
+    // The lines of one host are read, whatever stands before them.
+    let (out, err, _) = output(
+        "--json --from -",
+        (0..8)
+            .map(|second| {
+                format!(
+                    "h1: {}\nh1: {}\n",
+                    1_700_000_000 + second,
+                    disk(second, 100)
+                )
+            })
+            .collect::<String>(),
+    );
+    assert_eq!(out.lines().count(), 7, "{err}");
+}

@@ -13,6 +13,8 @@ mod layout;
 mod logs;
 mod machine_formats;
 mod range;
+mod reported_captures;
+mod reported_logs;
 mod sar_logs;
 mod selection;
 mod snapshots;
