@@ -19,7 +19,7 @@ const UNEXPLAINED: f64 = 1e-3;
 /// Beside a length that is sure, this few rates may be of a shorter or a longer interval.
 const MIN_SHARE: f64 = 0.9;
 /// How unlikely it must be that rates fit to a length by chance.
-const MAX_CHANCE: f64 = 1e-4;
+const MAX_CHANCE: f64 = 2e-3;
 /// The same before the rest of a stream is seen.
 const MAX_EARLY_CHANCE: f64 = 1e-9;
 /// An interval may be off its length by a tick of the clock from which it is measured, in seconds.
