@@ -14,7 +14,7 @@ use crate::exit::Exit;
 use crate::intervals::{DeviceInterval, DeviceSelection, IntervalRows, NotFound};
 use crate::judge::Verdict;
 use crate::report::json_csv::{FieldList, LineFormat, Lines};
-use crate::report::native::{TableOptions, TableWriter, sort_value};
+use crate::report::native::{ColumnList, TableOptions, TableWriter, sort_value};
 use crate::sanitize::sanitize;
 use crate::source::{Input, ScanScope};
 
@@ -57,6 +57,9 @@ pub struct View {
     all_columns: bool,
     #[command(flatten)]
     width: WidthOption,
+    /// Show only these columns of the table, in this order: titles, names of JSON, or iostat's names
+    #[arg(short = 'o', long = "show", value_name = "COLUMN,...", conflicts_with_all = ["lines", "all_columns"])]
+    columns: Option<ColumnList>,
     /// Begin the line of each device with the time
     #[arg(short = 't', long)]
     times: bool,
@@ -103,6 +106,7 @@ impl View {
             colors: self.has_colors(context),
             saturation_threshold: self.verdicts.saturation_threshold,
             has_times: self.times,
+            columns: self.columns.clone(),
         };
         let input = Input {
             scans_io: input.scans_io && !self.no_who,

@@ -779,6 +779,7 @@ mod limit_text_tests {
             rate,
             is_reached,
             is_near: is_reached,
+            is_waited_for: false,
         };
         let reads = limit(IoDirection::Reads, RateUnit::Requests, 50.0, 10.0, false);
         let bytes = limit(IoDirection::Writes, RateUnit::Kib, 2048.0, 1e3, false);

@@ -284,6 +284,26 @@ fn a_view_that_begins_in_a_suspension_says_so_if_a_task_has_waited_for_long() {
 }
 
 #[test]
+fn a_device_that_does_nothing_while_a_task_waits_for_it_is_stalled() {
+    let verdicts = |waited_ms: u64, device: &str| {
+        let recording = recording_of_suspension(waited_ms)
+            .replace("{\"suspended\":1}", "{}")
+            .replace(
+                "\"comm\":\"python3\"",
+                &format!("\"comm\":\"python3\",\"device\":\"{device}\""),
+            );
+        let run = blkstat("--json --all --from -")
+            .input(recording.as_bytes())
+            .run();
+        field(&run.out, "dm-0", "verdict")
+    };
+    assert_eq!(verdicts(1000, "dm-0"), ["stalled"; 4]);
+    // Waits for a lock are short, and a task that waits for another device says nothing of this one.
+    assert_eq!(verdicts(100, "dm-0"), ["idle"; 4]);
+    assert_eq!(verdicts(1000, "sda"), ["idle"; 4]);
+}
+
+#[test]
 fn a_suspended_volume_that_nothing_waits_for_is_idle() {
     let out = watch("--json --all 1 15", &host(), |_, _| {});
     assert!(

@@ -1,6 +1,7 @@
 //! The columns of the table and the keys to sort devices by, as data, with their cells.
 
 use std::borrow::Cow;
+use std::str::FromStr;
 
 use super::Emphasis;
 use crate::intervals::{DeviceActivity, DeviceInterval, OngoingIncident};
@@ -21,6 +22,7 @@ pub(super) const VERDICT_WIDTH: usize = 10;
 pub(super) const VERDICT_WIDTH_WITH_TIME: usize = 15;
 
 /// A column, or another key to sort by.
+#[derive(Debug)]
 pub(super) struct Column {
     /// Its title; that of a key is its name.
     pub(super) title: &'static str,
@@ -34,7 +36,7 @@ pub(super) struct Column {
     text: CellText,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 enum CellText {
     Number,
     /// A latency, marked if it is an estimate, emphasized by the saturation of its requests.
@@ -58,9 +60,9 @@ const fn column(quantity: &'static Quantity, width: usize, rank: u8, text: CellT
     }
 }
 
-/// A key that is not a column.
+/// A key that is a column only on request.
 const fn key(quantity: &'static Quantity) -> Column {
-    column(quantity, 0, 0, Number)
+    column(quantity, 8, 80, Number)
 }
 
 /// The place of the verdict among all of them: the more severe, the higher.
@@ -257,6 +259,27 @@ pub(crate) fn incident_time(ongoing: &OngoingIncident) -> String {
 
 fn keys() -> impl Iterator<Item = &'static Column> {
     COLUMNS.iter().chain(MORE_KEYS)
+}
+
+/// Columns chosen by their names.
+#[derive(Clone, Debug)]
+pub struct ColumnList(pub(super) Vec<&'static Column>);
+
+impl FromStr for ColumnList {
+    type Err = String;
+
+    /// Parses titles, names in JSON or names of iostat, with commas between them.
+    fn from_str(words: &str) -> Result<Self, String> {
+        let mut columns = Vec::new();
+        for word in words.split(',').map(str::trim) {
+            let title = find(word).map_or(word, |quantity| quantity.title);
+            let column = keys().find(|column| column.title.eq_ignore_ascii_case(title));
+            columns.push(column.ok_or_else(|| {
+                format!("there is no column '{word}'; 'blkstat help columns' lists them")
+            })?);
+        }
+        Ok(Self(columns))
+    }
 }
 
 /// Returns the names of the sort keys: the column titles, `util_ub` for `≤util`, and `iops`, `MB/s`, `await`.

@@ -564,6 +564,7 @@ mod who_line_tests {
             rate: 0.0,
             is_reached,
             is_near: is_reached,
+            is_waited_for: false,
         };
         attribution.devices[0].cgroups[1].limits =
             vec![limit(RateUnit::Requests, false), limit(RateUnit::Kib, true)];

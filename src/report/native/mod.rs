@@ -11,7 +11,7 @@ pub(super) use self::columns::columns_with_meanings;
 use self::columns::{COLUMNS, Column, UNSPLIT, VERDICT_WIDTH, VERDICT_WIDTH_WITH_TIME};
 #[cfg(feature = "top")]
 pub(crate) use self::columns::{Cell, cell, incident_time};
-pub use self::columns::{sort_keys, sort_value};
+pub use self::columns::{ColumnList, sort_keys, sort_value};
 #[cfg(feature = "top")]
 pub(crate) use self::lines::{event_text, header_line, state_message, who_line};
 pub use self::table::TableWriter;
@@ -42,6 +42,8 @@ pub struct TableOptions {
     pub saturation_threshold: f64,
     /// Begin each line of a device with the time.
     pub has_times: bool,
+    /// The columns that are wanted; `None` for as many of all as fit.
+    pub columns: Option<ColumnList>,
 }
 
 /// The width of the time before each device, with the blank behind it.
@@ -195,6 +197,9 @@ impl ColumnChoice {
             unsplit.is_counted() || unsplit.time.ns > 0
         });
         candidates.retain(|column| is_unsplit || column.note != UNSPLIT);
+        if let Some(ColumnList(wanted)) = &options.columns {
+            candidates.clone_from(wanted);
+        }
         let mounts = match options.mounts {
             true => MOUNTS_GAP + mounts_width.max(MOUNTS_TITLE.len()),
             false => 0,

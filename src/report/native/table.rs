@@ -94,7 +94,10 @@ pub struct TableWriter {
 impl TableWriter {
     /// Creates a writer of the default size, which [`Self::resize`] changes.
     pub fn new(options: &TableOptions, is_screen: bool, time_zone: TimeZone) -> Self {
-        let options = TableOptions { ..*options };
+        let options = TableOptions {
+            columns: options.columns.clone(),
+            ..*options
+        };
         let width = options.fitted_width(is_screen.then_some(DEFAULT_WIDTH));
         Self {
             columns: ColumnChoice::new(&options, width, &[]),
@@ -417,10 +420,11 @@ impl TableWriter {
         if activity.incident.is_some() || self.options.explain {
             return;
         }
-        let mut parts = Vec::new();
-        for sentence in timed_evidence_sentences(activity, |at| time_of_day(at, &self.time_zone)) {
-            parts.push(sanitize(&sentence).into_owned());
-        }
+        let sentences = timed_evidence_sentences(activity, |at| time_of_day(at, &self.time_zone));
+        // The others say the same of another kind of requests.
+        let first = sentences.first();
+        let mut parts: Vec<String> = Vec::new();
+        parts.extend(first.map(|sentence| sanitize(sentence).into_owned()));
         let usage = attribution.and_then(|attribution| attribution.device(line.device()));
         parts.extend(usage.and_then(user_text));
         self.push_parts(&parts, Emphasis::Dim, out);

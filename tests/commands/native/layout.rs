@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::captures::{capture_of, lines_of};
 use crate::support::clock::ManualClock;
 use crate::support::in_process::in_process;
-use crate::support::program::output;
+use crate::support::program::{blkstat, output};
 
 #[test]
 fn no_line_is_wider_than_requested_and_no_number_is_cut() {
@@ -145,4 +145,80 @@ fn without_a_terminal_no_command_cuts_a_table() {
             "{command}: {err}{out}"
         );
     }
+}
+
+#[test]
+fn rows_can_begin_with_the_time_and_devices_that_do_little_be_left_out() {
+    let rows = |options: &str| {
+        let (out, _, code) = output(&format!("{options} --from fixtures/captures/mixed.txt"), "");
+        assert_eq!(code, 0, "{out}");
+        out.lines()
+            .filter(|line| line.split_whitespace().any(|word| word == "loop0"))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let all = rows("");
+    assert!(all.iter().all(|row| row.starts_with("loop0 ")), "{all:?}");
+    let timed = rows("-t");
+    assert_eq!(timed.len(), all.len());
+    for (row, timed) in all.iter().zip(&timed) {
+        let (time, rest) = timed.split_once(' ').unwrap();
+        assert!(time.len() == 8 && rest == row, "{timed}");
+    }
+    let busy = rows("--min-util 30%");
+    assert!(!busy.is_empty() && busy.len() < all.len(), "{busy:?}");
+    assert_eq!(output("--min-util 130 1 1", "").2, 2);
+}
+
+#[test]
+fn colors_are_used_on_request_and_never_in_a_pipe_otherwise() {
+    let has_colors = |options: &str, variables: &[(&str, &str)]| {
+        let words = format!("{options} --from fixtures/captures/capped-3000.txt 8");
+        let run = variables
+            .iter()
+            .fold(blkstat(&words), |run, (name, value)| run.env(name, value))
+            .run();
+        run.out.contains('\u{1b}')
+    };
+    let forced = [("CLICOLOR_FORCE", "1")];
+    assert!(has_colors("--color always", &[]) && has_colors("", &forced));
+    assert!(!has_colors("", &[]) && !has_colors("--color never", &forced));
+    assert!(!has_colors(
+        "",
+        &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]
+    ));
+}
+
+#[test]
+fn a_busy_device_says_why_it_has_no_other_word() {
+    let (out, _, _) = output(
+        "--from fixtures/captures/capped-4321-contended.txt --as-live",
+        "",
+    );
+    let lines: Vec<&str> = out.lines().collect();
+    let busy = lines
+        .windows(2)
+        .filter(|pair| pair[0].ends_with(" busy"))
+        .collect::<Vec<_>>();
+    assert!(
+        !busy.is_empty() && busy.iter().all(|pair| pair[1].starts_with('\u{2514}')),
+        "{out}"
+    );
+}
+
+#[test]
+fn columns_are_chosen_by_titles_names_of_json_and_names_of_iostat() {
+    let (out, _, _) = output(
+        "-o w/s,r_await,await,aqu-sz,util_pct,%util --from fixtures/captures/mixed.txt",
+        "",
+    );
+    let titles = out.lines().find(|line| line.starts_with("device")).unwrap();
+    let titles: Vec<&str> = titles.split_whitespace().collect();
+    let expected = ["device", "w/s", "r_await", "await", "queue", "util", "util"];
+    assert_eq!(titles, expected);
+    let (_, err, code) = output("-o r/s,foo 1 1", "");
+    assert!(
+        code == 2 && err.contains("there is no column 'foo'"),
+        "{err}"
+    );
 }

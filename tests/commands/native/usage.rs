@@ -96,7 +96,7 @@ fn mistaken_arguments_are_answered_with_a_suggestion() {
         ),
         (
             "help colunm",
-            "no help on 'colunm'; 'blkstat help help' lists the pages",
+            "no help on 'colunm'; 'blkstat help' lists the pages",
         ),
         (
             "record 1 5",
@@ -231,7 +231,9 @@ fn short_options_are_the_long_ones_in_every_command() {
     used.sort();
     assert_eq!(
         used,
-        ["-V", "-a", "-f", "-h", "-j", "-o", "-p", "-s", "-t", "-w"]
+        [
+            "-V", "-a", "-f", "-h", "-j", "-o", "-o", "-p", "-s", "-t", "-w"
+        ]
     );
 }
 
