@@ -174,10 +174,12 @@ pub fn parse_command_line(text: &[u8]) -> Option<String> {
         _ => first.to_owned(),
     };
     for word in words {
-        let is_plain = !word.is_empty() && !word.contains(char::is_whitespace);
+        // A script may have many lines.
+        let word = word.split_whitespace().collect::<Vec<_>>().join(" ");
+        let is_plain = !word.is_empty() && !word.contains(' ');
         command.push(' ');
         command += &match word.contains('\'') {
-            _ if is_plain => word.to_owned(),
+            _ if is_plain => word,
             true => format!("\"{word}\""),
             false => format!("'{word}'"),
         };

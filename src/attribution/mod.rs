@@ -314,6 +314,7 @@ impl Window {
                     rate: limited_amount(&delta.counted, kind).0 as f64 / unit.size() / elapsed_s,
                     is_reached: self.reached.contains(&key),
                     is_near: history.is_near(&key),
+                    is_waited_for: history.is_waited_for(&key),
                 });
             }
             let rates = IoRates::of(&delta.own, elapsed_s);
@@ -615,6 +616,8 @@ pub struct LimitUse {
     pub is_reached: bool,
     /// The rate over the last three intervals has been near the limit.
     pub is_near: bool,
+    /// It has been half of the limit or more, and tasks of the cgroup have waited in each of them.
+    pub is_waited_for: bool,
 }
 
 /// The use of a limit in one interval.
@@ -741,14 +744,31 @@ impl LimitHistory {
 
     /// Returns whether the rate over the last three intervals is near a limit.
     fn is_near(&self, key: &LimitKey) -> bool {
-        let last = self
-            .recent
-            .get(key)
-            .and_then(|recent| recent.last_chunk::<INTERVALS>());
-        let sum = last.and_then(|last| Observed::sum(last));
+        let sum = self.latest(key).and_then(Observed::sum);
         sum.is_some_and(|sum| sum.amount > 0 && sum.reaches(NEAR_FRACTION, 0.0))
     }
+
+    /// Returns whether the rate over the last three intervals is half of a limit or more while tasks waited in each.
+    fn is_waited_for(&self, key: &LimitKey) -> bool {
+        let Some(latest) = self.latest(key) else {
+            return false;
+        };
+        let sum = Observed::sum(latest);
+        latest.iter().all(|observed| observed.is_waiting)
+            && sum.is_some_and(|sum| sum.reaches(MIN_WAITING_FRACTION, 0.0))
+    }
+
+    /// The use of a limit in the last three intervals; `None` if it is not known for that long.
+    fn latest(&self, key: &LimitKey) -> Option<&[Observed]> {
+        let recent = self.recent.get(key)?;
+        let begin = recent.len().checked_sub(INTERVALS)?;
+        Some(&recent[begin..])
+    }
 }
+
+/// The fraction of a limit from which it may hold a cgroup back whose tasks wait: one that sends a request, waits for it, and
+/// has other work in between comes no nearer.
+const MIN_WAITING_FRACTION: f64 = 0.5;
 
 /// Returns whether a limit has been reached in each of the last three intervals and in these together. If they permit
 /// only few requests, it must also have been reached in all intervals since it seems to be reached.
@@ -834,7 +854,7 @@ impl Attribution {
         let usage = self.device(device).unwrap_or(&none);
         let limited = [device].into_iter().chain(below.iter().map(String::as_str));
         let candidates: Vec<&Limit> = limited
-            .flat_map(|name| self.reached_on(name, is_held || are_hidden))
+            .flat_map(|name| self.reached_on(name, is_held, are_hidden))
             .collect();
         let applies = |limit: &Limit, path: &str| {
             limit.owner.as_deref().is_some_and(|owner| match hierarchy {
@@ -935,6 +955,7 @@ impl Attribution {
             .any(|used| {
                 used.is_reached
                     || used.is_near
+                    || used.is_waited_for
                     || still.contains(&used.rate)
                     || permits_no_request(known) && is_in_trouble
             })
@@ -956,7 +977,12 @@ impl Attribution {
             .flat_map(|cgroup| &cgroup.limits)
     }
 
-    fn reached_on(&self, name: &str, has_waits: bool) -> impl Iterator<Item = &Limit> {
+    fn reached_on(
+        &self,
+        name: &str,
+        is_held: bool,
+        are_hidden: bool,
+    ) -> impl Iterator<Item = &Limit> {
         let cgroups = self
             .device(name)
             .into_iter()
@@ -971,11 +997,10 @@ impl Attribution {
             waiting.peek().is_some() && waiting.all(|task| is_in_cgroup(path, task))
         };
         cgroups.flat_map(move |cgroup| {
-            let suffices_near = has_waits && has_all_waiting(&cgroup.path);
-            let reached = cgroup
-                .limits
-                .iter()
-                .filter(move |used| used.is_reached || suffices_near && used.is_near);
+            let suffices_near = (is_held || are_hidden) && has_all_waiting(&cgroup.path);
+            let reached = cgroup.limits.iter().filter(move |used| {
+                used.is_reached || suffices_near && used.is_near || are_hidden && used.is_waited_for
+            });
             reached.map(|used| &used.limit)
         })
     }
@@ -1500,6 +1525,7 @@ mod reached_limit_tests {
             rate: value,
             is_reached: true,
             is_near: true,
+            is_waited_for: false,
         });
         CgroupUse {
             path: path.into(),

@@ -38,7 +38,7 @@ pub struct Who {
     /// Kind of lines (with --csv)
     #[arg(long, requires = "csv", default_value = CGROUP, value_parser = [CGROUP, PROCESS])]
     kind: String,
-    /// Sort by MB/s (default), rMB/s, wMB/s, iops, r/s or w/s
+    /// Sort by MiB/s (default), rMiB/s, wMiB/s, iops, r/s or w/s
     #[arg(short, long, value_name = "KEY", value_parser = sort_key)]
     sort: Option<&'static str>,
     /// Show at most N cgroups per device and N processes, besides blocked tasks

@@ -457,7 +457,7 @@ impl HostJudge {
             let before = remembered.clone().filter(|limit| match step.attribution {
                 Some(attribution) => attribution.still_holds(limit, is_in_trouble),
                 // A scan may come late.
-                None => is_in_trouble && followed.was_at_limit,
+                None => followed.was_at_limit,
             });
             let held = |limit: Limit| ReachedLimit {
                 limit,

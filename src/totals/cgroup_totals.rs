@@ -99,6 +99,7 @@ mod tests {
             rate: 50.0,
             is_reached,
             is_near: is_reached,
+            is_waited_for: false,
         };
         CgroupUse {
             path: path.into(),

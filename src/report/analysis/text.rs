@@ -206,7 +206,7 @@ type Measured = (
 
 static QUANTITIES: [Measured; 5] = [
     ("/s", |of| &of.iops, cells::number),
-    ("MB/s", |of| &of.mib_per_s, cells::number),
+    ("MiB/s", |of| &of.mib_per_s, cells::number),
     ("_sz", |of| &of.size_kib, cells::size),
     ("_await", |of| &of.await_ms, cells::time),
     ("_qu", |of| &of.queue, cells::queue),
@@ -242,7 +242,7 @@ fn levels(levels: &[ConcurrencyLevel], out: &mut Text<'_>) {
             level.saturation.map(cells::multiple).unwrap_or_default(),
         ]
     };
-    let header = ["queue", "intervals", "io/s", "MB/s", "await", "saturation"];
+    let header = ["queue", "intervals", "io/s", "MiB/s", "await", "saturation"];
     push_numbers(&header, levels.iter().map(row), out);
 }
 
@@ -397,7 +397,7 @@ const COLUMNS: [&str; 11] = [
     "trouble",
     "r/s",
     "w/s",
-    "MB/s",
+    "MiB/s",
     "await",
     "max",
     "queue",

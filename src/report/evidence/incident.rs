@@ -219,10 +219,10 @@ pub(crate) fn program_text(program: &Program) -> String {
 /// or `tar (812)`.
 pub(crate) fn process_text(command: Option<&str>, comm: &str, number: u32) -> String {
     let name = sanitize(command.unwrap_or(comm));
-    if name.contains(' ') {
-        format!("'{name}' ({number})")
-    } else {
-        format!("{name} ({number})")
+    match (name.contains(' '), name.contains('\'')) {
+        (false, _) => format!("{name} ({number})"),
+        (true, false) => format!("'{name}' ({number})"),
+        (true, true) => format!("\"{name}\" ({number})"),
     }
 }
 

@@ -235,7 +235,7 @@ fn discards_and_flushes(activity: &DeviceActivity) -> String {
             .await_ms()
             .map(|await_ms| latency_figure(await_ms, discards).text());
         parts.push(format!(
-            "discards {}/s {}MB/s {}",
+            "discards {}/s {}MiB/s {}",
             text(DISCARDS_PER_S),
             text(DISCARD_KIB_PER_S),
             latency.unwrap_or_default()
@@ -564,6 +564,7 @@ mod who_line_tests {
             rate: 0.0,
             is_reached,
             is_near: is_reached,
+            is_waited_for: false,
         };
         attribution.devices[0].cgroups[1].limits =
             vec![limit(RateUnit::Requests, false), limit(RateUnit::Kib, true)];

@@ -509,7 +509,7 @@ fn a_log_of_several_hosts_is_refused_or_one_of_them_is_read() {
         "# hostname;interval;timestamp;DEV;tps;rkB/s;wkB/s;areq-sz;aqu-sz;await;%util\n{sadf}"
     );
     for (text, field, rates, intervals) in [
-        (first.clone() + &second, "reads_per_s", [10.0, 900.0], 3),
+        (first + &second, "reads_per_s", [10.0, 900.0], 3),
         (interleaved, "reads_per_s", [10.0, 900.0], 3),
         (sadf, "iops", [10.0, 900.0], 4),
     ] {
