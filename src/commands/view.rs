@@ -29,7 +29,7 @@ pub struct View {
     /// Print a JSON object per device and interval
     #[arg(short, long, group = "lines")]
     json: bool,
-    /// Print lines of CSV; --csv=spreadsheet marks formulas
+    /// Print lines of CSV
     #[arg(long, group = "lines", value_name = "KIND", num_args = 0..=1, require_equals = true, default_missing_value = "plain", hide_possible_values = true)]
     csv: Option<CsvKind>,
     /// Print a line of the InfluxDB protocol per device and interval
