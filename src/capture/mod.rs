@@ -115,8 +115,8 @@ fn slot(devices: &mut Vec<Device>, index: usize) -> &mut Device {
 pub(super) const MAX_LINE_BYTES: usize = 64 * 1024;
 
 /// The maximum number of devices in a sample, far more than hosts have: a few bytes of compressed data must not fill
-/// the memory, of which `analyze` takes 40 KB for a busy device.
-pub(super) const MAX_DEVICES_PER_SAMPLE: usize = 25_000;
+/// the memory, of which `analyze` takes 20 KB for a busy device.
+pub(super) const MAX_DEVICES_PER_SAMPLE: usize = 50_000;
 
 /// The maximum number of devices in all samples of a capture: some kilobytes are kept of each that is gone.
 pub(super) const MAX_DEVICES_PER_CAPTURE: usize = 50_000;

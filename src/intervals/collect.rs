@@ -96,6 +96,9 @@ pub fn collect(
 impl Devices {
     /// Adds the selected devices of the last sample that are new.
     fn add_selected(&mut self, intervals: &Intervals<'_>) {
+        let count = intervals.selected_devices().count();
+        self.list
+            .reserve_exact(count.saturating_sub(self.list.len()));
         for device in intervals.selected_devices() {
             self.find_or_add(&device.name, intervals);
         }

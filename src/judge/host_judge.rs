@@ -180,7 +180,8 @@ impl HostJudge {
             Mode::FirstRun => true,
             Mode::SecondRun => false,
         };
-        if let Some(judge) = device.judge.filter(|_| is_kept) {
+        if let Some(mut judge) = device.judge.filter(|_| is_kept) {
+            judge.knowledge.forget_steps();
             self.known.0.insert(device.key, judge.knowledge);
         }
         if matches!(self.mode, Mode::Live) {
@@ -279,10 +280,13 @@ impl HostJudge {
                 }
             };
             let is_frozen = matches!(self.mode, Mode::SecondRun);
-            let known = self.known.0.get(&followed.key).cloned();
-            let mut knowledge =
+            let known = match followed.identity {
+                Some(_) => self.known.0.get(&followed.key).cloned(),
+                // No other device has this key.
+                None => self.known.0.remove(&followed.key),
+            };
+            let knowledge =
                 known.unwrap_or_else(|| DeviceKnowledge::new(&settings(), device.before));
-            knowledge.forget_steps();
             followed.judge = Some(Box::new(DeviceJudge::new(knowledge, is_frozen)));
         }
         let judge = followed.judge.as_mut()?;

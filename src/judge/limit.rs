@@ -184,7 +184,7 @@ impl RateHistory {
 
     /// Forgets the latest steps; limits that were found stay.
     pub(super) fn forget_steps(&mut self) {
-        self.latest.clear();
+        self.latest = Vec::new();
     }
 
     /// Takes a step, in which reads and writes took `over` times the highest unloaded latency. Returns the limit that holds
@@ -193,7 +193,11 @@ impl RateHistory {
         if self.latest.len() == RING + OLDER {
             self.latest.drain(..=OLDER);
         }
-        self.latest.reserve_exact(RING + OLDER - self.latest.len());
+        let count = self.latest.len();
+        if count == self.latest.capacity() {
+            let room = (2 * count).clamp(4, RING + OLDER);
+            self.latest.reserve_exact(room - count);
+        }
         let now = Step { load: *load, over };
         self.latest.push(now);
         if !now.waits() {
@@ -349,4 +353,26 @@ fn is_paced(run: &[Step]) -> bool {
         of_arrivals += (beyond + end - begin).powi(2);
     }
     of_arrivals < PACE * of_completions
+}
+
+#[cfg(test)]
+mod memory_tests {
+    use super::*;
+    use crate::metrics::Interval;
+
+    #[test]
+    fn a_history_takes_the_memory_of_its_steps() {
+        let mut history = RateHistory::default();
+        let load = Load::of(&Interval::unknown(1.0));
+        for _ in 0..3 {
+            history.observe(&load, [1.0; 2]);
+        }
+        assert_eq!(history.latest.capacity(), 4);
+        for _ in 0..1000 {
+            history.observe(&load, [1.0; 2]);
+        }
+        assert_eq!(history.latest.capacity(), RING + OLDER);
+        history.forget_steps();
+        assert_eq!(history.latest.capacity(), 0);
+    }
 }

@@ -330,7 +330,7 @@ impl Range {
 
     /// Forgets the latest steps; what was learned stays.
     pub(super) fn forget_steps(&mut self) {
-        self.points.clear();
+        self.points = VecDeque::new();
     }
 
     /// The lowest latencies by size that are worth saving: those of a minute of quiet steps or, for sizes without, what was given.

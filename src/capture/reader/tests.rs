@@ -315,7 +315,7 @@ fn devices_beyond_the_limits_are_skipped() {
             .collect::<Vec<_>>(),
         [MAX_DEVICES_PER_SAMPLE, 1]
     );
-    let message = "sample exceeds 25000 devices or 32 MiB; remaining devices skipped".to_owned();
+    let message = "sample exceeds 50000 devices or 32 MiB; remaining devices skipped".to_owned();
     assert_eq!(
         warnings,
         [(MAX_DEVICES_PER_SAMPLE as u64 + 2, message.clone())]

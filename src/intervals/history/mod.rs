@@ -6,7 +6,7 @@
 
 mod usage;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 pub use self::usage::UsageHistory;
@@ -34,8 +34,9 @@ pub struct History {
     pub series: Series<Charted>,
     /// The clock that places the points: seconds since 1970, or since the first sample without a wall clock.
     pub clock: RunClock,
-    /// The devices that did any I/O, or had requests in flight.
-    active: HashSet<String>,
+    /// The devices that did any I/O, or had requests in flight, and their places among those of the latest interval: they are
+    /// looked for there first.
+    active: HashMap<String, usize>,
     /// For each other device, the time since which it is idle.
     idle_since_s: HashMap<String, f64>,
     blocked: BlockedTasks,
@@ -75,6 +76,9 @@ impl History {
         let mut devices = Vec::with_capacity(self.active.len());
         for row in &rows.devices {
             if self.is_active(row, span) {
+                if let Some(place) = self.active.get_mut(row.device()) {
+                    *place = devices.len();
+                }
                 devices.push(row.clone());
             }
         }
@@ -98,7 +102,7 @@ impl History {
     /// Returns whether a device was ever active. When it becomes active, the time since which it was idle gets zeros.
     fn is_active(&mut self, row: &DeviceInterval, span: TimeSpan) -> bool {
         let name = row.device();
-        if self.active.contains(name) {
+        if self.active.contains_key(name) {
             return true;
         }
         match &row.state {
@@ -117,7 +121,7 @@ impl History {
                 return false;
             }
         }
-        self.active.insert(name.to_owned());
+        self.active.insert(name.to_owned(), 0);
         if let Some(since_s) = self.idle_since_s.remove(name) {
             self.fill_idle_points(row, since_s);
         }
@@ -194,16 +198,14 @@ impl History {
 
     /// The history of a device by the kernel's name; `None` if it was always idle.
     pub fn device(&self, name: &str) -> Option<DeviceHistory<'_>> {
-        if !self.active.contains(name) {
-            return None;
-        }
-        let mut place = 0;
+        let mut place = *self.active.get(name)?;
         let mut rows = Vec::with_capacity(self.series.points().len());
-        for point in self.series.points() {
+        for point in self.series.points().iter().rev() {
             let at = point.rows.position_near(place, name);
             place = at.unwrap_or(place);
             rows.push(at.map(|at| &point.rows.devices[at]));
         }
+        rows.reverse();
         Some(DeviceHistory { rows })
     }
 
