@@ -27,7 +27,8 @@ use crate::known_baselines::{BaselineStore, SavedBaselines};
 use crate::metrics::{DeviceMatch, HostStats};
 use crate::sanitize::sanitize;
 use crate::source::{
-    Input, Next, OnLiveSample, OnWarning, Replay, SampleSource, Step, StepSource, check_stated,
+    Input, Next, OnLiveSample, OnWarning, Replay, SampleSource, SharedInterval, Step, StepSource,
+    check_stated,
 };
 use crate::topology::{Kind, Machine, Provider, Topology, nvme_head};
 use crate::units::Span;
@@ -50,6 +51,8 @@ pub struct Intervals<'a> {
     topology: Topology,
     machine: Machine,
     host_name: Option<Arc<str>>,
+    /// The requested interval at the end of the last one.
+    requested: Option<Duration>,
     /// Seconds of all steps so far, without breaks.
     run_s: f64,
     /// The number of times that the topology was read, or found in a recording.
@@ -153,6 +156,7 @@ impl<'a> Intervals<'a> {
             topology: Topology::default(),
             machine: Machine::default(),
             host_name: None,
+            requested: None,
             run_s: 0.0,
             topology_revision: 0,
             has_all_requests: false,
@@ -193,6 +197,11 @@ impl<'a> Intervals<'a> {
         self.source.samples.tap(tap);
     }
 
+    /// The interval of the running system, to be changed; `None` for a capture.
+    pub fn shared_interval(&self) -> Option<SharedInterval> {
+        self.source.samples.shared_interval()
+    }
+
     /// Takes the first sample. `false` if there is none.
     ///
     /// # Errors
@@ -201,6 +210,7 @@ impl<'a> Intervals<'a> {
         let found = self.source.start(on_warning)?;
         if found {
             self.begin_segment();
+            self.requested = self.requested_interval();
             check_stated(&self.topology, self.input)?;
         }
         Ok(found)
@@ -321,6 +331,10 @@ impl<'a> Intervals<'a> {
         let (first, last, span) = (self.source.first(), &self.source.newest, self.source.span());
         let mut header = header(first, last, span, self.has_all_requests);
         header.missed_samples = self.source.missed_samples;
+        let requested = self.requested_interval();
+        if std::mem::replace(&mut self.requested, requested) == requested {
+            header.requested_s = requested.map(|requested| requested.as_secs_f64());
+        }
         header.host_name.clone_from(&self.host_name);
         if hidden_io_wait_pct(&header.host).is_some_and(|hidden| hidden > 0.0) {
             header.nfs_waits = self.tracker.judge.nfs_waits().to_vec();

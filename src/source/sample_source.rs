@@ -1,6 +1,7 @@
 //! The source of samples: the running system or a capture.
 
 use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
@@ -31,6 +32,20 @@ pub type OnWarning<'w> = &'w mut dyn FnMut(&CaptureWarning);
 /// Called with each sample of the running system, and the texts that it was read from.
 pub type OnLiveSample<'a> = Box<dyn FnMut(&mut Sample, &Live<'a>) + 'a>;
 
+/// The interval of the running system, which another thread may change at any time.
+#[derive(Clone)]
+pub struct SharedInterval(Arc<Mutex<Duration>>);
+
+impl SharedInterval {
+    pub fn get(&self) -> Duration {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn set(&self, interval: Duration) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = interval;
+    }
+}
+
 /// Samples of the running system, each at its deadline, or of a capture.
 pub struct SampleSource<'a> {
     input: &'a Input,
@@ -48,6 +63,9 @@ enum SourceKind<'a> {
 
 struct LiveSource<'a> {
     live: Live<'a>,
+    interval: SharedInterval,
+    /// True if samples are also taken within long intervals.
+    subdivides: bool,
     /// `None` before the first sample.
     deadlines: Option<SampleDeadlines>,
     /// `None` if cgroups and processes are not scanned.
@@ -87,8 +105,11 @@ impl<'a> SampleSource<'a> {
         if input.scans_io {
             scanner = Some(IoScanner::start(&input.root, clock, input.scan_scope)?);
         }
+        let interval = input.interval.unwrap_or(DEFAULT_INTERVAL);
         let source = LiveSource {
             live,
+            interval: SharedInterval(Arc::new(Mutex::new(interval))),
+            subdivides: false,
             deadlines: None,
             scanner,
             health,
@@ -154,6 +175,14 @@ impl<'a> SampleSource<'a> {
         self.replay()?.header()
     }
 
+    /// The interval of the running system, to be changed; `None` for a capture, or if another thread takes the samples.
+    pub fn shared_interval(&self) -> Option<SharedInterval> {
+        match &self.kind {
+            SourceKind::Live(source) => Some(source.interval.clone()),
+            SourceKind::Received(_) | SourceKind::Replay(_) => None,
+        }
+    }
+
     /// Also passes each sample of the running system to `tap`.
     pub fn tap(&mut self, tap: OnLiveSample<'a>) {
         if let Some(source) = self.live() {
@@ -190,8 +219,12 @@ impl<'a> SampleSource<'a> {
 
     /// The requested time between the samples of a report; `None` for a capture that does not record it.
     pub fn requested_interval(&self) -> Option<Duration> {
-        if self.is_live() {
-            return Some(self.input.interval.unwrap_or(DEFAULT_INTERVAL));
+        match &self.kind {
+            SourceKind::Live(source) => return Some(source.interval.get()),
+            SourceKind::Received(_) => {
+                return Some(self.input.interval.unwrap_or(DEFAULT_INTERVAL));
+            }
+            SourceKind::Replay(_) => {}
         }
         // Aggregated samples are farther apart, never closer.
         Some(Duration::from_nanos(self.header()?.interval_ns?)).max(self.input.interval)
@@ -199,14 +232,11 @@ impl<'a> SampleSource<'a> {
 
     /// Starts the deadlines of the running system after its first sample: if `subdivides`, also within a long interval.
     pub fn start_deadlines(&mut self, first: &Sample, subdivides: bool) {
-        let interval = self.input.interval.unwrap_or(DEFAULT_INTERVAL);
         if let Some(source) = self.live() {
             let start = first.at.monotonic.unwrap_or_default();
-            let max_step = if subdivides {
-                MAX_SAMPLE_STEP
-            } else {
-                interval
-            };
+            source.subdivides = subdivides;
+            let interval = source.interval.get();
+            let max_step = source.max_step(interval);
             source.deadlines = Some(SampleDeadlines::new(start, interval, max_step));
         }
     }
@@ -215,7 +245,11 @@ impl<'a> SampleSource<'a> {
     /// thread decides when samples are taken.
     pub fn next_deadline(&mut self, now: Duration) -> Option<(Duration, u64)> {
         let source = self.live()?;
-        let next = source.deadlines.as_mut()?.next(now);
+        let interval = source.interval.get();
+        let max_step = source.max_step(interval);
+        let deadlines = source.deadlines.as_mut()?;
+        deadlines.set_interval(interval, max_step, now);
+        let next = deadlines.next(now);
         if let Some(scanner) = &mut source.scanner {
             scanner.request(next.0);
         }
@@ -345,6 +379,15 @@ impl<'a> SampleSource<'a> {
 }
 
 impl LiveSource<'_> {
+    /// The longest time between samples of an interval of this length.
+    fn max_step(&self, interval: Duration) -> Duration {
+        if self.subdivides {
+            MAX_SAMPLE_STEP
+        } else {
+            interval
+        }
+    }
+
     fn read(&mut self, sample: &mut Sample, on_warning: OnWarning<'_>) -> Result<bool> {
         let on_error = |line, error: LineError| {
             on_warning(&CaptureWarning::new(

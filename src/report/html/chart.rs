@@ -7,7 +7,7 @@ use super::escape;
 use super::time_axis::{TimeAxis, WIDTH};
 use crate::intervals::series::Extent;
 use crate::report::layout::sentence_numbers::{number, time};
-use crate::report::scale::{Scale, without_zeros};
+use crate::report::scale::{Scale, top_below_burst, usual_max, without_zeros};
 
 /// A panel: its heading with a legend, and a drawing above a horizontal and beside a vertical axis.
 pub(super) struct Panel<'a> {
@@ -151,12 +151,11 @@ pub(super) fn push_chart<Quantity>(
         let (key, values) = values_of(quantity);
         let mut maxima: Vec<f64> = values.iter().filter_map(Extent::max).collect();
         maxima.retain(|value| *value > 0.0);
-        maxima.sort_by(f64::total_cmp);
+        usual = usual.max(usual_max(&mut maxima) * factor);
         let Some(highest) = maxima.last() else {
             continue;
         };
         max = max.max(highest * factor);
-        usual = usual.max(usual_max(&maxima) * factor);
         for value in values.iter().filter_map(Extent::min) {
             if value > 0.0 {
                 min = min.min(value * factor);
@@ -173,12 +172,11 @@ pub(super) fn push_chart<Quantity>(
         highest = highest.max(*value);
     }
     // On a linear axis, one short burst must not hide how all other values change.
-    let is_rate = matches!(unit, Unit::PerSecond | Unit::Bandwidth);
-    let is_cut = is_rate
-        && usual > 0.0
-        && max > MAX_BURST_RATIO * usual
-        && highest <= MAX_BURST_RATIO * usual;
-    let top = if is_cut { usual * CUT_ROOM } else { max };
+    let is_linear = matches!(unit, Unit::PerSecond | Unit::Bandwidth | Unit::Count(_));
+    let is_cuttable = is_linear && top_below_burst(highest, usual).is_none();
+    let cut_top = top_below_burst(max, usual).filter(|_| is_cuttable);
+    let is_cut = cut_top.is_some();
+    let top = cut_top.unwrap_or(max);
     let mut panel = Panel::new(*chart, unit.scale(min, top.max(highest)));
     panel.draw_incidents(shades);
     for (label, class, (key, values)) in &shown {
@@ -208,18 +206,6 @@ pub(super) fn push_chart<Quantity>(
             &format!("<span class=\"ref under\" style=\"top:0%\">cut: up to {label}</span>");
     }
     panel.push_over_time(time, out);
-}
-
-/// A value this many times above nearly all others is a burst; the axis leaves this room above them.
-const MAX_BURST_RATIO: f64 = 3.0;
-const CUT_ROOM: f64 = 1.2;
-/// The fraction of the points that are not bursts.
-const USUAL_FRACTION: f64 = 0.95;
-
-/// Returns the value that nearly all of these sorted maxima do not exceed.
-fn usual_max(maxima: &[f64]) -> f64 {
-    let at = (maxima.len() as f64 * USUAL_FRACTION).ceil() as usize;
-    maxima[at - 1]
 }
 
 /// Draws the mean, and the band from minimum to maximum if points have several values.

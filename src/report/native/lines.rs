@@ -38,6 +38,7 @@ pub(super) const GAP: &str = "  ";
 /// places in every interval.
 const TIME_WIDTH: usize = "23:59:59  1.000s".len();
 const CPU_WIDTH: usize = "cpu 33% user 33% sys 34% avail".len();
+const SHORT_CPU_WIDTH: usize = "cpu 100% avail".len();
 const PRESSURE_WIDTH: usize = "io 9.9% some 9.9% full".len();
 const BLOCKED_WIDTH: usize = "blocked 999".len();
 
@@ -84,12 +85,20 @@ pub(crate) fn header_line(
         let text = format!("steal {:.0}%", cpu.steal);
         push(1, 0, text, Emphasis::Plain);
     }
-    let widths: Vec<usize> = segments
-        .iter()
-        .map(|(_, width, _)| GAP.len() + width)
-        .collect();
-    let ranks: Vec<u8> = segments.iter().map(|(rank, ..)| *rank).collect();
-    let mut kept = fit_columns(&widths, &ranks, width.saturating_add(GAP.len()));
+    let fitting = |segments: &[(u8, usize, Cell)]| {
+        let widths: Vec<usize> = segments
+            .iter()
+            .map(|(_, width, _)| GAP.len() + width)
+            .collect();
+        let ranks: Vec<u8> = segments.iter().map(|(rank, ..)| *rank).collect();
+        fit_columns(&widths, &ranks, width.saturating_add(GAP.len()))
+    };
+    let mut kept = fitting(&segments);
+    if let Some(cpu) = host.cpu.as_ref().filter(|_| !kept.contains(&1)) {
+        let text = available_cpu_text(cpu);
+        segments[1] = (4, SHORT_CPU_WIDTH, (text, Emphasis::Plain));
+        kept = fitting(&segments);
+    }
     if kept.is_empty() {
         // The time is always there.
         kept.push(0);
@@ -101,6 +110,11 @@ pub(crate) fn header_line(
         line.push((format!("{text:width$}"), *emphasis));
     }
     line
+}
+
+/// The part of the CPU that is left, where there is no space for more.
+pub(crate) fn available_cpu_text(cpu: &CpuPercentages) -> String {
+    format!("cpu {:.0}% avail", cpu.available())
 }
 
 fn cpu_text(cpu: &CpuPercentages) -> String {
