@@ -15,8 +15,6 @@ pub(super) struct Panel<'a> {
     pub(super) scale: Scale,
     pub(super) legend: String,
     pub(super) drawing: String,
-    /// The texts over the drawing.
-    pub(super) labels: String,
 }
 
 impl<'a> Panel<'a> {
@@ -26,7 +24,6 @@ impl<'a> Panel<'a> {
             scale,
             legend: String::new(),
             drawing: String::new(),
-            labels: String::new(),
         }
     }
 
@@ -63,13 +60,16 @@ impl<'a> Panel<'a> {
         }
     }
 
-    /// Draws a horizontal line at a value, with its label.
+    /// Draws a horizontal line at a value, with its label in the legend.
     pub(super) fn draw_reference(&mut self, value: f64, label: &str) {
         self.draw("ref", &format!("M0 {}h{WIDTH}", self.scale.y(value)));
-        let top = (1.0 - self.scale.position(value)) * 100.0;
-        let (side, label) = (if top < 12.0 { "under" } else { "over" }, escape(label));
-        self.labels +=
-            &format!("<span class=\"ref {side}\" style=\"top:{top:.1}%\">{label}</span>");
+        self.add_mark("ref", label);
+    }
+
+    /// Adds an entry of the legend without values.
+    pub(super) fn add_mark(&mut self, class: &str, label: &str) {
+        let label = escape(label);
+        self.legend += &format!("<span class=\"key mark {class}\">{label}</span>");
     }
 
     /// Appends the panel with an axis of time, whose drawing the script can zoom.
@@ -84,7 +84,6 @@ impl<'a> Panel<'a> {
             scale,
             legend,
             drawing,
-            labels,
         } = self;
         let [key, on_axis] = unit.names();
         let (mut on_the_left, mut lines) = (String::new(), String::new());
@@ -98,7 +97,7 @@ impl<'a> Panel<'a> {
              <span class=\"q\">{question}</span><span class=\"legend\">{legend}</span></figcaption><div class=\"chart\">\
              <div class=\"ys\">{on_the_left}</div><div class=\"plot{class}\"><svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
              preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{title}\"><path class=\"grid\" d=\"{lines}{grid}\"/>\
-             {drawing}</svg>{labels}</div>{below}</div></figure>"
+             {drawing}</svg></div>{below}</div></figure>"
         );
     }
 }
@@ -201,9 +200,7 @@ pub(super) fn push_chart<Quantity>(
         panel.draw_reference(*value, label);
     }
     if is_cut {
-        let label = unit.label(max);
-        panel.labels +=
-            &format!("<span class=\"ref under\" style=\"top:0%\">cut: up to {label}</span>");
+        panel.add_mark("cut", &format!("cut: up to {}", unit.label(max)));
     }
     panel.push_over_time(time, out);
 }
@@ -458,15 +455,15 @@ mod scale_tests {
     fn ticks_are_round_and_reach_the_top() {
         assert_eq!(
             labels(Scale::linear(2003.0), Unit::PerSecond),
-            ["0", "1,000", "2,000", "3,000", "4,000", "5,000"]
+            ["0", "1,000", "2,000", "3,000"]
         );
         assert_eq!(
             labels(Scale::linear(150_000.0), Unit::PerSecond),
-            ["0", "50,000", "100k", "150k", "200k"]
+            ["0", "50,000", "100k", "150k"]
         );
         assert_eq!(
             labels(Scale::linear(0.03), Unit::Count("")),
-            ["0", "0.01", "0.02", "0.03", "0.04", "0.05"]
+            ["0", "0.01", "0.02", "0.03"]
         );
         assert_eq!(
             labels(Scale::percent(99.9), Unit::Percent),

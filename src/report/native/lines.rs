@@ -464,7 +464,10 @@ mod header_line_tests {
                 86,
                 "--:--:--  1.000s  cpu 72% user 20% sys 8% avail   io 26% some 7.0% full   mem 12% some",
             ),
-            (80, "--:--:--  1.000s  io 26% some 7.0% full   mem 12% some"),
+            (
+                80,
+                "--:--:--  1.000s  cpu 8% avail    io 26% some 7.0% full   mem 12% some",
+            ),
             (50, "--:--:--  1.000s  io 26% some 7.0% full"),
             (38, "--:--:--  1.000s"),
             (5, "--:--:--  1.000s"),
