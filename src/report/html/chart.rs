@@ -175,7 +175,9 @@ pub(super) fn push_chart<Quantity>(
     let is_cuttable = is_linear && top_below_burst(highest, usual).is_none();
     let cut_top = top_below_burst(max, usual).filter(|_| is_cuttable);
     let is_cut = cut_top.is_some();
-    let top = cut_top.unwrap_or(max);
+    // Half of a dot at the top would be cut off.
+    let has_dots = shown.iter().any(|(_, class, _)| **class == "dots");
+    let top = cut_top.unwrap_or(if has_dots { max * DOT_ROOM } else { max });
     let mut panel = Panel::new(*chart, unit.scale(min, top.max(highest)));
     panel.draw_incidents(shades);
     for (label, class, (key, values)) in &shown {
@@ -204,6 +206,9 @@ pub(super) fn push_chart<Quantity>(
     }
     panel.push_over_time(time, out);
 }
+
+/// The room above dots.
+const DOT_ROOM: f64 = 1.02;
 
 /// Draws the mean, and the band from minimum to maximum if points have several values.
 fn draw_line(class: &str, values: &[Extent], time: &TimeAxis, panel: &mut Panel<'_>) {

@@ -185,7 +185,9 @@ impl<'a> Page<'a> {
         time: &TimeAxis,
         name_html: fn(&str) -> String,
     ) -> String {
-        let host = self.host.host.as_deref().map(name_html);
+        // The kernel's word for a host without a name says nothing.
+        let host = self.host.host.as_deref().filter(|host| *host != "(none)");
+        let host = host.map(name_html);
         if let Some(main) = incidents.first() {
             let host = host.map_or(String::new(), |host| format!("{host}: "));
             let victim = name_html(&main.summary.incident.victim.label);

@@ -87,9 +87,11 @@ pub(super) fn push_headline(
     let has_remedy = remedy_text(&main.summary.incident).is_some();
     let remedy = parts.pop_if(|_| has_remedy);
     let mut paragraphs = vec![parts.join("; "), peak_text(analysis, main, time_of)];
-    paragraphs.extend(remedy.map(|remedy| format!("What to do: {remedy}")));
+    paragraphs
+        .extend(remedy.map(|remedy| format!("What to do: {}", remedy.trim_start_matches("to "))));
     for text in paragraphs.iter().filter(|text| !text.is_empty()) {
-        *out += &format!("<p class=\"main\">{}.</p>", escape(text));
+        let dot = if text.ends_with('.') { "" } else { "." };
+        *out += &format!("<p class=\"main\">{}{dot}</p>", escape(text));
     }
     let layers = main.summary.devices[1..].iter();
     let layers: Vec<String> = layers.map(|one| name(&one.names.label)).collect();
@@ -153,11 +155,9 @@ fn peak_text(
         let highest = values(quantity).max().filter(|highest| *highest > 0.0);
         peaks.extend(highest.map(|highest| format!("{word} {}", time_text(highest))));
     }
-    peaks.extend(
-        values(&QUEUE)
-            .max()
-            .map(|max| format!("queue {}", queue(max))),
-    );
+    // While nothing completes, the kernel counts no queue.
+    let longest = values(&QUEUE).max().filter(|longest| *longest > 0.0);
+    peaks.extend(longest.map(|longest| format!("queue {}", queue(longest))));
     let mut rates = Vec::new();
     for (unit, rate, factor) in [
         ("reads/s", &READS_PER_S, 1.0),
