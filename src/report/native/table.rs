@@ -217,7 +217,8 @@ impl TableWriter {
         if !devices[first_calm..].iter().all(is_calm) {
             return devices.len();
         }
-        let room = self.rows.max(MIN_SCREEN_ROWS) - MIN_SCREEN_ROWS;
+        // The others are for the host, the titles and explanations.
+        let room = self.rows - self.rows.div_ceil(3);
         devices.len().min(room.max(first_calm))
     }
 
@@ -618,8 +619,8 @@ mod tests {
     fn on_a_screen_calm_devices_take_no_more_lines_than_it_has() {
         let count = |lines: &[String]| lines.iter().filter(|line| line.starts_with("sda")).count();
         let lines = printed(100, true, Verdict::Ok);
-        assert_eq!(count(&lines), 2 * (10 - MIN_SCREEN_ROWS));
-        let folded = "└ 95 more devices, ok, at most 0% util";
+        assert_eq!(count(&lines), 2 * 6);
+        let folded = "└ 94 more devices, ok, at most 0% util";
         assert!(lines.iter().any(|line| line == folded), "{lines:#?}");
         assert_eq!(count(&printed(100, false, Verdict::Ok)), 200);
     }
