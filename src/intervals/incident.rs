@@ -129,7 +129,7 @@ pub enum Cause {
     CgroupLimit(Limit),
     /// The kernel says what is wrong.
     Health(HealthEvidence),
-    /// A device stays at a constant rate, as at a limit.
+    /// A device is held at a constant rate, as if by a limit.
     Cap {
         plateau: Plateau,
         device: Arc<DeviceNames>,
