@@ -64,7 +64,7 @@ macro_rules! quantities {
 
 quantities! {
     READS_PER_S          "reads_per_s"          "r/s"      Reads          RATE        "reads completed per second"
-    READ_KIB_PER_S       "read_kib_per_s"       "rMB/s"    Reads          THROUGHPUT  "data read per second"
+    READ_KIB_PER_S       "read_kib_per_s"       "rMiB/s"    Reads          THROUGHPUT  "data read per second"
     READ_MERGES_PER_S    "read_merges_per_s"    "rrqm/s"   Reads          MERGES      "reads merged into others per second"
     READ_MERGE_PCT       "read_merge_pct"       "rmrg"     Reads          MERGED      "share of the reads that were merged into others before they were issued"
     READ_AWAIT_MS        "read_await_ms"        "r_await"  Reads          LATENCY     "mean latency of the reads completed"
@@ -73,7 +73,7 @@ quantities! {
     READ_SATURATION      "read_saturation"      "r_sat"    Reads          SLOWDOWN    "read saturation: latency as a multiple of the highest latency that the unloaded device may have for requests of that size; in an interval of several samples, only if it is known for 90% of the reads"
 
     WRITES_PER_S         "writes_per_s"         "w/s"      Writes         RATE        "writes completed per second"
-    WRITE_KIB_PER_S      "write_kib_per_s"      "wMB/s"    Writes         THROUGHPUT  "data written per second"
+    WRITE_KIB_PER_S      "write_kib_per_s"      "wMiB/s"    Writes         THROUGHPUT  "data written per second"
     WRITE_MERGES_PER_S   "write_merges_per_s"   "wrqm/s"   Writes         MERGES      "writes merged into others per second"
     WRITE_MERGE_PCT      "write_merge_pct"      "wmrg"     Writes         MERGED      "share of the writes that were merged into others before they were issued"
     WRITE_AWAIT_MS       "write_await_ms"       "w_await"  Writes         LATENCY     "mean latency of the writes completed"
@@ -82,7 +82,7 @@ quantities! {
     WRITE_SATURATION     "write_saturation"     "w_sat"    Writes         SLOWDOWN    "write saturation, defined like read saturation"
 
     DISCARDS_PER_S       "discards_per_s"       "d/s"      Discards       RATE        "discards completed per second"
-    DISCARD_KIB_PER_S    "discard_kib_per_s"    "dMB/s"    Discards       THROUGHPUT  "data discarded per second"
+    DISCARD_KIB_PER_S    "discard_kib_per_s"    "dMiB/s"    Discards       THROUGHPUT  "data discarded per second"
     DISCARD_MERGES_PER_S "discard_merges_per_s" "drqm/s"   Discards       MERGES      "discards merged into others per second"
     DISCARD_MERGE_PCT    "discard_merge_pct"    "dmrg"     Discards       MERGED      "share of the discards that were merged into others before they were issued"
     DISCARD_AWAIT_MS     "discard_await_ms"     "d_await"  Discards       LATENCY     "mean latency of the discards completed"
@@ -94,7 +94,7 @@ quantities! {
     FLUSH_SATURATION     "flush_saturation"     "f_sat"    Flushes        SLOWDOWN    "latency of flushes as a multiple of the lowest seen"
 
     IOPS                 "iops"                 "r+w/s"    ReadsAndWrites RATE        "reads and writes completed per second"
-    KIB_PER_S            "kib_per_s"            "MB/s"     ReadsAndWrites THROUGHPUT  "data read and written per second"
+    KIB_PER_S            "kib_per_s"            "MiB/s"     ReadsAndWrites THROUGHPUT  "data read and written per second"
     AWAIT_MS             "await_ms"             "rw_await" ReadsAndWrites LATENCY     "mean latency of the reads and writes completed"
     CONCURRENCY          "concurrency"          "rw_qu"    ReadsAndWrites MEAN_QUEUE  "mean number of reads and writes in the queue or being served"
 
@@ -140,7 +140,11 @@ pub static CHARTED: [Quantity; 25] = [
 ];
 
 /// Names of iostat that are not titles here, with ours in JSON.
-const IOSTAT_NAMES: [(&str, &str); 21] = [
+const IOSTAT_NAMES: [(&str, &str); 25] = [
+    ("rMB/s", "read_kib_per_s"),
+    ("wMB/s", "write_kib_per_s"),
+    ("dMB/s", "discard_kib_per_s"),
+    ("MB/s", "kib_per_s"),
     ("rkB/s", "read_kib_per_s"),
     ("wkB/s", "write_kib_per_s"),
     ("dkB/s", "discard_kib_per_s"),

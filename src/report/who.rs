@@ -12,7 +12,7 @@ use crate::counters::{BlockedTask, BusyProcess, LONG_WAIT_MS, ScanProblem};
 use crate::intervals::IntervalHeader;
 use crate::report::evidence::limit_value;
 use crate::report::json_csv::epoch_seconds;
-use crate::report::json_csv::value::{Field, push_line};
+use crate::report::json_csv::value::{Field, LineFormat, push_line};
 use crate::report::latency::push_note;
 use crate::report::layout::number_format::{number, percent};
 use crate::report::layout::sentence_numbers::counted;
@@ -44,17 +44,17 @@ pub const CGROUP: &str = "cgroup";
 pub const PROCESS: &str = "process";
 
 /// The quantities by which cgroups and processes are sorted: those of both directions, or a column.
-pub const SORT_KEYS: [&str; 6] = ["MB/s", "rMB/s", "wMB/s", "iops", "r/s", "w/s"];
+pub const SORT_KEYS: [&str; 6] = ["MiB/s", "rMiB/s", "wMiB/s", "iops", "r/s", "w/s"];
 
 /// Returns the value by which a row is sorted: the bytes if its requests are not counted, as those of processes.
 fn sort_value(key: &str, row: &Row<'_>) -> f64 {
     let [read, write] = match row.ios_per_s {
-        Some(requests) if !key.ends_with("MB/s") => requests,
+        Some(requests) if !key.ends_with("MiB/s") => requests,
         _ => row.kib_per_s.unwrap_or_default(),
     };
     match key {
-        "rMB/s" | "r/s" => read,
-        "wMB/s" | "w/s" => write,
+        "rMiB/s" | "r/s" => read,
+        "wMiB/s" | "w/s" => write,
         _ => read + write,
     }
 }
@@ -469,7 +469,7 @@ pub fn csv_header(kind: &str, out: &mut Vec<u8>) {
 }
 
 /// Appends the lines of an interval: those of one kind as CSV, or all as JSON objects.
-pub fn lines(interval: &WhoInterval<'_>, csv: Option<&str>, out: &mut Vec<u8>) {
+pub fn lines(interval: &WhoInterval<'_>, format: LineFormat, csv: Option<&str>, out: &mut Vec<u8>) {
     for row in rows(interval)
         .iter()
         .filter(|row| csv.is_none_or(|kind| row.kind == kind))
@@ -479,7 +479,7 @@ pub fn lines(interval: &WhoInterval<'_>, csv: Option<&str>, out: &mut Vec<u8>) {
             .filter(|(_, _, kinds, _)| csv.is_none_or(|kind| kinds.contains(&kind)));
         push_line(
             columns.map(|(name, .., value)| (name, value(interval, row))),
-            csv.is_none(),
+            format,
             out,
         );
     }
@@ -492,8 +492,8 @@ const CGROUP_COLUMNS: [&str; 7] = [
     "device, cgroup",
     "r/s",
     "w/s",
-    "rMB/s",
-    "wMB/s",
+    "rMiB/s",
+    "wMiB/s",
     "share",
     "limit",
 ];
@@ -501,8 +501,8 @@ const PROCESS_COLUMNS: [&str; 7] = [
     "process, all devices",
     "pid",
     "state",
-    "rMB/s",
-    "wMB/s",
+    "rMiB/s",
+    "wMiB/s",
     "delay",
     "cgroup",
 ];
@@ -831,7 +831,7 @@ mod note_tests {
             attribution: Some(&attribution),
             unread_s: 12.0,
             devices: Vec::new(),
-            sort: "MB/s",
+            sort: "MiB/s",
             top: 10,
         };
         let skipped = "2 scans of cgroups and processes skipped to use no more than 5% of a CPU; the numbers are for 3.0 s";

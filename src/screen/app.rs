@@ -64,7 +64,7 @@ pub(crate) const BY_NAME: &str = "device";
 /// The orders of the list, by the titles of their columns from left to right. The others are by a quantity, the largest
 /// first.
 pub(crate) const ORDERS: [&str; 11] = [
-    BY_NAME, BY_VERDICT, "r/s", "w/s", "MB/s", "r_await", "w_await", "queue", "inflt", "util",
+    BY_NAME, BY_VERDICT, "r/s", "w/s", "MiB/s", "r_await", "w_await", "queue", "inflt", "util",
     "sat",
 ];
 
@@ -97,8 +97,8 @@ impl Prompt {
 
 /// The units of throughput: the title and the amount per KiB. The first is that of the table.
 const THROUGHPUT_UNITS: [(&str, f64); 3] = [
-    ("MB/s", 1.0 / 1024.0),
-    ("KB/s", 1.0),
+    ("MiB/s", 1.0 / 1024.0),
+    ("KiB/s", 1.0),
     ("Mbit/s", 1024.0 * 8.0 / 1e6),
 ];
 

@@ -212,7 +212,7 @@ pub(crate) const KEYS: [(&str, &str); 30] = [
     ),
     ("f", "fold or unfold devices that are ok or idle"),
     ("t", "tree of disks and the devices stacked on them"),
-    ("u", "throughput in MB/s (MiB), KB/s (KiB) or Mbit/s"),
+    ("u", "throughput in MiB/s, KiB/s or Mbit/s"),
     ("Time", ""),
     ("p, space", "pause; a recording plays or stops"),
     (

@@ -30,6 +30,9 @@ use crate::report::manual::verdict_meanings;
 use crate::report::scale::without_zeros;
 use crate::sanitize::{json_string, sanitize, shell_word};
 
+/// The most devices with charts. No one looks at more, and a browser would not show them.
+const MAX_SECTIONS: usize = 1000;
+
 const STYLE: &str = include_str!("assets/style.css");
 const SCRIPT: &str = include_str!("assets/script.js");
 const HEAD: &str = include_str!("assets/head.html");
@@ -112,7 +115,7 @@ impl<'a> Page<'a> {
         out
     }
 
-    /// The devices with a section, the worst first: those that were not ok, and those that were named.
+    /// The devices with a section, the worst first: those that were not ok, and those that were named, up to [`MAX_SECTIONS`].
     fn charted(&self) -> Vec<&'a DeviceReport> {
         let mut devices = devices_worst_first(self.analysis);
         devices.retain(|report| {
@@ -120,6 +123,7 @@ impl<'a> Page<'a> {
             let incidents = self.analysis.events.incident_total(&report.device);
             report.intervals > 0 && (!is_well || incidents.is_some() || self.analysis.is_selection)
         });
+        devices.truncate(MAX_SECTIONS);
         devices
     }
 

@@ -89,15 +89,15 @@ pub(super) static COLUMNS: &[Column] = &[
         ..column(&AWAIT_MS, 9, 99, Latency)
     },
     column(&READS_PER_S, 6, 93, Number),
-    column(&READ_KIB_PER_S, 6, 91, Number),
+    column(&READ_KIB_PER_S, 7, 91, Number),
     column(&READ_AWAIT_MS, 8, 99, Latency),
     column(&READ_SIZE_KIB, 5, 50, Number),
     column(&WRITES_PER_S, 6, 93, Number),
-    column(&WRITE_KIB_PER_S, 6, 91, Number),
+    column(&WRITE_KIB_PER_S, 7, 91, Number),
     column(&WRITE_AWAIT_MS, 8, 96, Latency),
     column(&WRITE_SIZE_KIB, 5, 50, Number),
     column(&DISCARDS_PER_S, 6, 30, Number),
-    column(&DISCARD_KIB_PER_S, 6, 20, Number),
+    column(&DISCARD_KIB_PER_S, 7, 20, Number),
     column(&DISCARD_AWAIT_MS, 8, 28, Latency),
     column(&DISCARD_SIZE_KIB, 5, 10, Number),
     column(&FLUSHES_PER_S, 6, 35, Number),
@@ -282,7 +282,7 @@ impl FromStr for ColumnList {
     }
 }
 
-/// Returns the names of the sort keys: the column titles, `util_ub` for `≤util`, and `iops`, `MB/s`, `await`.
+/// Returns the names of the sort keys: the column titles, `util_ub` for `≤util`, and `iops`, `MiB/s`, `await`.
 pub fn sort_keys() -> impl Iterator<Item = &'static str> {
     keys().map(|key| key.title)
 }
@@ -381,7 +381,7 @@ mod tests {
         let text = |title: &str| cell(title, &activity, 3.0).0;
         assert_eq!(text("r/s"), "2000");
         assert_eq!(text("w/s"), "0");
-        assert_eq!(text("MB/s"), "10.0");
+        assert_eq!(text("MiB/s"), "10.0");
         assert_eq!(text("r_await"), "1.50ms");
         assert_eq!(text("w_await"), "-");
         assert_eq!(text("no such column"), "-");

@@ -235,7 +235,7 @@ fn discards_and_flushes(activity: &DeviceActivity) -> String {
             .await_ms()
             .map(|await_ms| latency_figure(await_ms, discards).text());
         parts.push(format!(
-            "discards {}/s {}MB/s {}",
+            "discards {}/s {}MiB/s {}",
             text(DISCARDS_PER_S),
             text(DISCARD_KIB_PER_S),
             latency.unwrap_or_default()

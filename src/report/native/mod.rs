@@ -348,7 +348,7 @@ mod column_choice_tests {
     #[test]
     fn columns_depend_on_what_the_kernel_counts() {
         let count = |columns| titles(&layout(None), columns).0.split(' ').count();
-        let basic = "r/s rMB/s r_await r_sz w/s wMB/s w_await w_sz rmrg wmrg r_qu w_qu queue inflt util ≤util r_sat w_sat verdict";
+        let basic = "r/s rMiB/s r_await r_sz w/s wMiB/s w_await w_sz rmrg wmrg r_qu w_qu queue inflt util ≤util r_sat w_sat verdict";
         assert_eq!(
             titles(&layout(None), Columns::Basic),
             (basic.to_owned(), String::new())
@@ -379,9 +379,9 @@ mod column_choice_tests {
     #[test]
     fn narrow_tables_keep_what_matters() {
         let all_but_discards = [
-            "r/s rMB/s r_await w/s wMB/s w_await r_qu w_qu queue inflt util ≤util r_sat w_sat verdict",
-            "r/s rMB/s r_await w/s wMB/s w_await queue inflt util r_sat w_sat verdict",
-            "r/s rMB/s r_await w/s wMB/s w_await queue util verdict",
+            "r/s rMiB/s r_await w/s wMiB/s w_await r_qu w_qu queue inflt util ≤util r_sat w_sat verdict",
+            "r/s rMiB/s r_await w/s wMiB/s w_await queue inflt util r_sat w_sat verdict",
+            "r/s rMiB/s r_await w/s wMiB/s w_await queue util verdict",
             "r/s r_await w/s w_await queue util verdict",
             "r_await queue util verdict",
             "r_await verdict",
@@ -393,7 +393,7 @@ mod column_choice_tests {
                 "{width}"
             );
         }
-        let hidden = "rMB/s r_sz wMB/s w_sz rmrg wmrg r_qu w_qu inflt ≤util r_sat w_sat";
+        let hidden = "rMiB/s r_sz wMiB/s w_sz rmrg wmrg r_qu w_qu inflt ≤util r_sat w_sat";
         assert_eq!(
             titles(&layout(Some(60)), Columns::Basic).1,
             hidden,
@@ -412,7 +412,7 @@ mod column_choice_tests {
             mounts: true,
             ..options(100)
         };
-        let at_100 = "r/s rMB/s r_await w/s wMB/s w_await queue util verdict";
+        let at_100 = "r/s rMiB/s r_await w/s wMiB/s w_await queue util verdict";
         assert_eq!(titles(&mounts, Columns::Flushes).0, at_100);
     }
 }

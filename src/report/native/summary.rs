@@ -178,7 +178,7 @@ mod tests {
             .collect();
         assert_eq!(rows[1], ["summary", "of", "4.0", "s,", "2", "intervals"]);
         assert_eq!(rows[3], ["sda", "r/s", "1000", "max", "1500", "00:00:12"]);
-        assert_eq!(rows[4], ["rMB/s", "3.91", "max", "5.86", "00:00:12"]);
+        assert_eq!(rows[4], ["rMiB/s", "3.91", "max", "5.86", "00:00:12"]);
         assert_eq!(
             rows[5],
             ["r_await", "1.75ms", "worst", "2.00ms", "00:00:12"]

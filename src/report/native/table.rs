@@ -656,7 +656,7 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         let (rest, notes) = lines.split_at(lines.len() - 3);
         let expected = [
-            "└ hidden at width 60: rMB/s r_sz wMB/s w_sz d/s dMB/s",
+            "└ hidden at width 60: rMiB/s r_sz wMiB/s w_sz d/s dMiB/s",
             "└   d_await d_sz rmrg wmrg dmrg r_qu w_qu d_qu inflt ≤util",
             "└   r_sat w_sat (--width N, --all-columns)",
         ];

@@ -345,7 +345,7 @@ impl App {
             attribution: Some(attribution),
             unread_s: 0.0,
             devices: usage.map(|usage| (usage, Vec::new())).into_iter().collect(),
-            sort: "MB/s",
+            sort: "MiB/s",
             top: MAX_CGROUPS,
         };
         let mut text = Vec::new();

@@ -27,7 +27,7 @@ const COLUMNS: [(&str, usize, u8); 11] = [
     ("since", 7, 7),
     ("r/s", 6, 6),
     ("w/s", 6, 6),
-    ("MB/s", 6, 2),
+    ("MiB/s", 6, 2),
     ("r_await", 8, 9),
     ("w_await", 8, 1),
     ("queue", 6, 9),
@@ -256,8 +256,8 @@ impl App {
             let end = x + width as u16;
             let title = match name {
                 // A title as wide as its column would touch the one before it.
-                "MB/s" if unit.len() < width => unit,
-                "MB/s" => unit.trim_end_matches("/s"),
+                "MiB/s" if unit.len() < width => unit,
+                "MiB/s" => unit.trim_end_matches("/s"),
                 "r_await" if layout.joins_latencies => "await",
                 title => title,
             };
@@ -340,7 +340,7 @@ impl App {
         let stats = &activity.judged.interval;
         let (unit, per_kib) = self.throughput_unit();
         match title {
-            "MB/s" if unit != title => {
+            "MiB/s" if unit != title => {
                 let kib_per_s = KIB_PER_S.value(&activity.judged);
                 kib_per_s.map_or(("-".to_owned(), Emphasis::Dim), |kib| {
                     (number(kib * per_kib), Emphasis::Plain)

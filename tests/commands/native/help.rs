@@ -37,7 +37,7 @@ fn completed(words: &str) -> Vec<String> {
 fn completions_know_commands_devices_sort_keys_fields_and_topics() {
     assert_eq!(completed("blkstat anal"), ["analyze"]);
     assert_eq!(completed("blkstat --sort r_a"), ["r_await"]);
-    assert_eq!(completed("blkstat who --sort M"), ["MB/s"]);
+    assert_eq!(completed("blkstat who --sort M"), ["MiB/s"]);
     assert_eq!(
         completed("blkstat --json --fields device,util_p"),
         ["device,util_pct"]
@@ -223,7 +223,7 @@ fn a_column_is_defined_first() {
         ("await", "  await, r_await, w_await  mean latency"),
         ("queue", "  queue, aqu-sz  the mean number of requests"),
         ("%util", "  util  the share of the time"),
-        ("rkB/s", "  rMB/s  data read per second"),
+        ("rkB/s", "  rMiB/s  data read per second"),
         ("read_await_ms", "  await, r_await, w_await  mean latency"),
     ] {
         let (out, err, code) = output(&format!("help {term}"), "");

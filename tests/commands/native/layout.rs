@@ -70,7 +70,7 @@ fn without_a_terminal_nothing_is_cut_and_no_note_names_hidden_columns() {
     let (out, _, _) = output("--from -", &text);
     let titles = out.lines().find(|line| line.starts_with("device")).unwrap();
     for title in [
-        "r/s", "rMB/s", "r_sz", "w/s", "rmrg", "inflt", "≤util", "verdict",
+        "r/s", "rMiB/s", "r_sz", "w/s", "rmrg", "inflt", "≤util", "verdict",
     ] {
         assert!(
             titles.split_whitespace().any(|word| word == title),

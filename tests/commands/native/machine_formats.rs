@@ -87,7 +87,7 @@ fn fields_are_chosen_by_the_names_of_json_of_titles_and_of_iostat() {
     assert_eq!((err.as_str(), code), ("", 0));
     assert!(expected.starts_with(&format!("{named}\n")), "{expected}");
     for fields in [
-        "time_s,device,rMB/s,queue,util,await",
+        "time_s,device,rMiB/s,queue,util,await",
         "TIME_S,device,rkB/s,aqu-sz,%util,await",
     ] {
         let (out, _, _) = output(&format!("--csv --fields {fields} {from}"), "");

@@ -52,7 +52,7 @@ fn invalid_arguments_are_usage_errors() {
         ("--csv --kind disk", "cgroup, process"),
         (
             "--sort latency",
-            "expected one of: MB/s, rMB/s, wMB/s, iops, r/s, w/s",
+            "expected one of: MiB/s, rMiB/s, wMiB/s, iops, r/s, w/s",
         ),
         ("--json --csv", "cannot be used with"),
         ("--top 0", "0 is not in 1.."),
