@@ -103,13 +103,23 @@ pub(crate) fn incident_parts(incident: &Incident, harm: &Harm) -> Vec<String> {
     parts.map(|part| sanitize(&part).into_owned()).collect()
 }
 
+/// Above this multiple of a constant rate, the rate before it is told.
+const CLEARLY_MORE: f64 = 1.5;
+
 /// The cause; `None` if the verdict says as much.
 fn cause_text(cause: &Cause, incident: &Incident) -> Option<String> {
     Some(match cause {
         Cause::CgroupLimit(limit) => at_limit_text(limit),
         Cause::Cap { plateau, device } => {
+            // Such as that of a volume whose burst credits are spent.
+            let before = match incident.before_per_s {
+                Some(per_s) if per_s > CLEARLY_MORE * plateau.iops => {
+                    format!(" ({} before)", per_second(per_s, plateau.direction.noun()))
+                }
+                _ => String::new(),
+            };
             format!(
-                "{} held at {}, as if by a limit",
+                "{} held at {}{before}, as if by a limit",
                 device.label,
                 plateau_rate(plateau)
             )
