@@ -223,10 +223,13 @@ impl TableWriter {
     }
 
     /// Appends what keeps programs waiting whatever the disks do, once on each screen: the host line goes on to show its
-    /// numbers. A device in trouble may be what no device shows.
+    /// numbers. A device in trouble, or a limit of a cgroup, may be what no device shows.
     fn push_host_texts(&mut self, rows: &IntervalRows, out: &mut Vec<u8>) {
-        let is_trouble = |row: &DeviceInterval| row.verdict().is_some_and(Verdict::is_trouble);
-        let has_trouble = rows.devices.iter().any(is_trouble);
+        let mut is_explained = false;
+        for row in &rows.devices {
+            is_explained |= row.verdict().is_some_and(Verdict::is_trouble)
+                || row.activity().and_then(limit_beside).is_some();
+        }
         for (index, text) in host_texts(&rows.header, rows.attribution.as_ref())
             .into_iter()
             .enumerate()
@@ -235,7 +238,7 @@ impl TableWriter {
             let is_hidden_wait = index >= HIDDEN_WAITS;
             if let Some(text) = text
                 && !is_said
-                && !(is_hidden_wait && has_trouble)
+                && !(is_hidden_wait && is_explained)
             {
                 self.explain(&text, Emphasis::Dim, out);
             }
