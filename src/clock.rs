@@ -54,6 +54,17 @@ fn read_clock(clock: ClockId) -> Duration {
     )
 }
 
+/// Returns a time, or the nearest in the calendar: a clock may be set to the year 10000 or later.
+fn within_calendar(seconds: i64, nanoseconds: i64) -> Timestamp {
+    let end = if seconds < 0 {
+        Timestamp::MIN
+    } else {
+        Timestamp::MAX
+    };
+    let nanoseconds = i32::try_from(nanoseconds).unwrap_or_default();
+    Timestamp::new(seconds, nanoseconds).unwrap_or(end)
+}
+
 pub struct RealClock<'a> {
     signals: Option<&'a Signals>,
 }
@@ -70,9 +81,9 @@ impl Clock for RealClock<'_> {
         read_clock(ClockId::Monotonic)
     }
 
-    #[allow(clippy::disallowed_methods)] // The one place that reads the real time.
     fn wall(&self) -> Timestamp {
-        Timestamp::now()
+        let now = clock_gettime(ClockId::Realtime);
+        within_calendar(now.tv_sec, now.tv_nsec)
     }
 
     fn signal(&self) -> Option<u8> {
@@ -122,4 +133,16 @@ pub fn poll_inputs<const N: usize>(
                 .next()
                 .is_some_and(|polled| !polled.revents().is_empty())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_beyond_the_calendar_is_at_its_end() {
+        assert_eq!(within_calendar(1 << 40, 5), Timestamp::MAX);
+        assert_eq!(within_calendar(-(1 << 40), 5), Timestamp::MIN);
+        assert_eq!(within_calendar(7, 5).as_nanosecond(), 7_000_000_005);
+    }
 }

@@ -21,7 +21,7 @@ fn main() -> ExitCode {
         Err(error) => return print_instead(&error.message, error.exit).into(),
     };
     let signals = if plan.needs_signals() {
-        Signals::catch(plan.catches_hangup()).ok()
+        Signals::catch(&plan.further_signals()).ok()
     } else {
         None
     };

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use rustix::io::Errno;
+
 /// Returns the operating system's text of an error, such as `No such file or directory`, without the error number that
 /// Rust appends.
 pub fn os_error_text(error: &io::Error) -> String {
@@ -10,6 +12,23 @@ pub fn os_error_text(error: &io::Error) -> String {
         .next()
         .unwrap_or_default()
         .to_owned()
+}
+
+/// Returns whether the process or the system has no more file descriptors.
+pub fn is_lack_of_descriptors(error: &io::Error) -> bool {
+    matches!(
+        Errno::from_io_error(error),
+        Some(Errno::MFILE | Errno::NFILE)
+    )
+}
+
+/// Returns whether the system has no more descriptors or memory.
+pub fn is_lack_of_resources(error: &io::Error) -> bool {
+    is_lack_of_descriptors(error)
+        || matches!(
+            Errno::from_io_error(error),
+            Some(Errno::NOBUFS | Errno::NOMEM)
+        )
 }
 
 #[cfg(test)]

@@ -52,14 +52,18 @@ pub fn json_text(json: String) -> String {
         return json;
     }
     // serde_json leaves characters unescaped that JSON allows but terminals interpret.
-    let escaped = |c: char| {
-        if is_unsafe(c) {
-            format!("\\u{:04x}", u32::from(c))
-        } else {
-            c.to_string()
+    let mut safe = String::with_capacity(json.len() + 8);
+    for c in json.chars() {
+        if !is_unsafe(c) {
+            safe.push(c);
+            continue;
         }
-    };
-    json.chars().map(escaped).collect()
+        // Characters of more than 16 bits are two escapes.
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            let _ = write!(safe, "\\u{unit:04x}");
+        }
+    }
+    safe
 }
 
 /// Returns a word of a shell command: quoted unless it has only harmless characters. Characters that are not printable
@@ -96,7 +100,7 @@ fn has_unsafe(text: &str) -> bool {
 /// Returns whether a byte may be part of a character that could control a terminal: each of these has such a byte, and
 /// few others have one.
 fn is_suspect(byte: u8) -> bool {
-    matches!(byte, ..b' ' | 0x7f..=0x9f | 0xef)
+    matches!(byte, ..b' ' | 0x7f..=0x9f | 0xad | 0xef | 0xf3)
 }
 
 /// Returns whether a text has only characters from the blank to the tilde. Most texts do; to look at all bytes of each is
@@ -107,9 +111,30 @@ pub(crate) fn is_printable_ascii(text: &str) -> bool {
     })
 }
 
+/// Beside control characters: those that a terminal does not show (Default_Ignorable_Code_Point of Unicode), that separate
+/// lines or that annotate text.
 fn is_unsafe(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+        || matches!(
+            c,
+            '\u{ad}'
+                | '\u{34f}'
+                | '\u{61c}'
+                | '\u{115f}'..='\u{1160}'
+                | '\u{17b4}'..='\u{17b5}'
+                | '\u{180b}'..='\u{180f}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{3164}'
+                | '\u{fe00}'..='\u{fe0f}'
+                | '\u{feff}'
+                | '\u{ffa0}'
+                | '\u{fff0}'..='\u{fffb}'
+                | '\u{1bca0}'..='\u{1bca3}'
+                | '\u{1d173}'..='\u{1d17a}'
+                | '\u{e0000}'..='\u{e0fff}'
+        )
 }
 
 #[cfg(test)]
@@ -123,6 +148,22 @@ mod tests {
             Cow::Borrowed("cciss/c0d0p1")
         ));
         assert_eq!(sanitize("диск"), "диск");
+    }
+
+    #[test]
+    fn every_invisible_character_is_escaped() {
+        let all = "\u{ad}\u{34f}\u{61c}\u{115f}\u{1160}\u{17b4}\u{180e}\u{2060}\u{2061}\u{2064}\u{206f}\u{3164}\
+                   \u{fe0f}\u{feff}\u{ffa0}\u{fffb}\u{1bca0}\u{1d173}\u{e0000}\u{e007f}\u{e0fff}";
+        for c in all.chars() {
+            let text = c.to_string();
+            assert_eq!(sanitize(&text), c.escape_unicode().to_string());
+            let json = json_string(&text);
+            assert!(json.is_ascii(), "{json}");
+            assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text);
+            let mut pushed = Vec::new();
+            push_json_string(&text, &mut pushed);
+            assert_eq!(pushed, json.as_bytes());
+        }
     }
 
     #[test]

@@ -7,37 +7,50 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
-use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
+use signal_hook::consts::{
+    SIGABRT, SIGALRM, SIGCONT, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1,
+    SIGUSR2, SIGVTALRM, SIGWINCH, SIGXCPU, SIGXFSZ,
+};
 
-/// Records a SIGINT or SIGTERM, or a SIGHUP if requested, and can be polled: it becomes readable when one is received.
+/// The further signals that end a program, which may have to restore its terminal before.
+pub const FATAL: [i32; 10] = [
+    SIGHUP, SIGQUIT, SIGABRT, SIGALRM, SIGUSR1, SIGUSR2, SIGIO, SIGPROF, SIGVTALRM, SIGXCPU,
+];
+
+/// Records a SIGINT or SIGTERM, or one of [`FATAL`] if requested, and can be polled: it becomes readable when one is received.
+///
+/// A second signal ends the program at once, unless the first one was taken note of with [`Signals::clear`]: a long computation
+/// looks for signals only now and then.
 pub struct Signals {
     pipe: UnixStream,
     last: Arc<AtomicUsize>,
+    /// True once a signal was received.
+    is_ending: Arc<AtomicBool>,
 }
 
 impl Signals {
-    /// Installs handlers for SIGINT and SIGTERM, which from then on no longer end the program by themselves, and for SIGHUP
-    /// if the program has something to clean up when its terminal is closed.
+    /// Installs handlers for SIGINT, SIGTERM and `further` signals, which from then on no longer end the program by themselves.
     ///
     /// # Errors
     /// If no file descriptors are left, or a handler cannot be installed.
-    pub fn catch(with_hangup: bool) -> io::Result<Self> {
+    pub fn catch(further: &[i32]) -> io::Result<Self> {
         // Signals are blocked meanwhile, because one between the installation of two handlers would be lost.
         let all = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
         let before = all.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
-        let caught = Self::register(with_hangup);
+        let caught = Self::register(further);
         before.thread_set_mask()?;
         caught
     }
 
-    fn register(with_hangup: bool) -> io::Result<Self> {
+    fn register(further: &[i32]) -> io::Result<Self> {
         let (pipe, write) = UnixStream::pair()?;
         pipe.set_nonblocking(true)?;
         let last = Arc::new(AtomicUsize::new(0));
-        for signal in [SIGINT, SIGTERM]
-            .into_iter()
-            .chain(with_hangup.then_some(SIGHUP))
-        {
+        let is_ending = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM].into_iter().chain(further.iter().copied()) {
+            // The actions follow each other in this order.
+            signal_hook::flag::register_conditional_default(signal, Arc::clone(&is_ending))?;
+            signal_hook::flag::register(signal, Arc::clone(&is_ending))?;
             signal_hook::flag::register_usize(
                 signal,
                 Arc::clone(&last),
@@ -45,7 +58,13 @@ impl Signals {
             )?;
             signal_hook::low_level::pipe::register(signal, write.try_clone()?)?;
         }
-        Ok(Self { pipe, last })
+        // A write beyond the limit of a file's size is then an error instead of the end of the program.
+        signal_hook::flag::register(SIGXFSZ, Arc::default())?;
+        Ok(Self {
+            pipe,
+            last,
+            is_ending,
+        })
     }
 
     /// Returns signals that are not those of the process, for a thread: dropping the other half counts as SIGTERM.
@@ -59,6 +78,7 @@ impl Signals {
             Self {
                 pipe,
                 last: Arc::clone(&last),
+                is_ending: Arc::default(),
             },
             StopOnDrop { last, _pipe: other },
         ))
@@ -74,6 +94,7 @@ impl Signals {
     /// Forgets the signals received, so that the next one can be noticed.
     pub fn clear(&self) {
         self.last.store(0, Ordering::SeqCst);
+        self.is_ending.store(false, Ordering::SeqCst);
         // Reads one byte per signal until the pipe is empty.
         while matches!((&self.pipe).read(&mut [0; 64]), Ok(1..)) {}
     }

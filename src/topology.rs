@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::counters::Device;
 
+/// The most devices below or above one that are considered: more than any host stacks, but a damaged recording may say so of
+/// each of many devices.
+const MAX_STACKED: usize = 1000;
+
 /// The block devices of a system and how they are stacked. In JSON it is the list of devices.
 ///
 /// How much is known of each device depends on the source: sysfs describes it in full, a listing of sysfs or a capture
@@ -89,21 +93,36 @@ impl Topology {
         self.node(name).map_or(&[], |node| &node.backing_devices)
     }
 
-    /// Returns all devices below one, on any layer. A recording may hold devices in a circle.
+    /// Returns all devices below one, on any layer, up to [`MAX_STACKED`].
     pub fn devices_below(&self, name: &str) -> Vec<String> {
-        let mut below: Vec<String> = Vec::new();
-        let mut next = Some(name.to_owned());
+        self.reach(name, |device| {
+            let below = self.backing_devices(device);
+            below.iter().map(String::as_str).collect()
+        })
+    }
+
+    /// Returns all devices above one, on any layer, up to [`MAX_STACKED`].
+    pub fn devices_above(&self, name: &str) -> Vec<String> {
+        self.reach(name, |device| {
+            let above = self.holders(device);
+            above.map(|node| node.name.as_str()).collect()
+        })
+    }
+
+    /// Returns what can be reached from a device in any number of steps. A recording may hold devices in a circle.
+    fn reach<'a>(&'a self, name: &'a str, step: impl Fn(&str) -> Vec<&'a str>) -> Vec<String> {
+        let mut reached = vec![name];
+        let mut known = HashSet::from([name]);
         let mut position = 0;
-        while let Some(device) = next {
-            for lower in self.backing_devices(&device) {
-                if lower != name && !below.contains(lower) {
-                    below.push(lower.clone());
+        while let Some(device) = reached.get(position) {
+            for next in step(device) {
+                if reached.len() <= MAX_STACKED && known.insert(next) {
+                    reached.push(next);
                 }
             }
-            next = below.get(position).cloned();
             position += 1;
         }
-        below
+        reached[1..].iter().map(|name| (*name).to_owned()).collect()
     }
 
     /// Returns the devices stacked directly on this one, in the order of [`Self::nodes`].

@@ -438,10 +438,13 @@ impl RecordFilter {
             .to_zoned(zone.clone())
             .strftime("%Y-%m-%d %H:%M:%S")
             .to_string();
+        let nanoseconds = wall.as_nanosecond();
+        // Before 1970, both parts of a timestamp are negative.
+        let sign = if nanoseconds < 0 { "-" } else { "" };
         let timestamp = format!(
-            "TS {}.{:09} {local}\n",
-            wall.as_second(),
-            wall.subsec_nanosecond()
+            "TS {sign}{}.{:09} {local}\n",
+            wall.as_second().unsigned_abs(),
+            wall.subsec_nanosecond().unsigned_abs()
         );
         out.extend_from_slice(timestamp.as_bytes());
         self.write_lines(diskstats, out);

@@ -1,6 +1,6 @@
 //! One line of /proc/diskstats, as any kernel prints it.
 
-use super::{MAX_DEVICES_PER_SAMPLE, MAX_SAMPLE_BYTES};
+use super::{MAX_DEVICES_PER_CAPTURE, MAX_DEVICES_PER_SAMPLE, MAX_SAMPLE_BYTES};
 use crate::counters::{Columns, Counters, Device, Requests};
 use crate::sanitize::sanitize;
 
@@ -20,6 +20,22 @@ impl LineError {
         Self {
             reason,
             skipped: "remaining devices ",
+        }
+    }
+
+    /// The error of a capture in which more devices come and go than on any host.
+    pub(super) fn too_many_names() -> Self {
+        Self {
+            reason: format!("capture exceeds {MAX_DEVICES_PER_CAPTURE} devices"),
+            skipped: "further devices ",
+        }
+    }
+
+    /// The error of a device that its sample has already.
+    pub(super) fn listed_again(name: &str) -> Self {
+        Self {
+            reason: format!("'{}' is listed twice in a sample", excerpt(name.as_bytes())),
+            skipped: "second line ",
         }
     }
 

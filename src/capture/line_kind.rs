@@ -136,6 +136,10 @@ fn time_word(line: &[u8]) -> &[u8] {
 /// beyond nanoseconds are ignored.
 fn parse_time(line: &[u8]) -> Option<Timestamp> {
     let word = std::str::from_utf8(time_word(line)).ok()?;
+    let (sign, word) = match word.strip_prefix('-') {
+        Some(word) => (-1, word),
+        None => (1, word),
+    };
     let (seconds, fraction) = word.split_once('.').unwrap_or((word, ""));
     let is_digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
     if seconds.is_empty() || !is_digits(seconds) || !is_digits(fraction) {
@@ -143,7 +147,7 @@ fn parse_time(line: &[u8]) -> Option<Timestamp> {
     }
     let digits = fraction.bytes().chain(iter::repeat(b'0')).take(9);
     let nanos = digits.fold(0, |nanos, digit| nanos * 10 + i32::from(digit - b'0'));
-    Timestamp::new(seconds.parse().ok()?, nanos).ok()
+    Timestamp::new(sign * seconds.parse::<i64>().ok()?, sign as i32 * nanos).ok()
 }
 
 /// Returns the first `HH:MM:SS` of a line.
@@ -177,6 +181,9 @@ mod tests {
         assert_eq!(at("TS 1795198931"), Some(1_795_198_931_000_000_000));
         assert_eq!(at("TS\t7.0000000019 x\r"), Some(7_000_000_001));
         assert_eq!(at("TS 1795198931. x"), Some(1_795_198_931_000_000_000));
+        // Before 1970.
+        assert_eq!(at("TS -60.000706350 x"), Some(-60_000_706_350));
+        assert_eq!(at("TS -0.5"), Some(-500_000_000));
     }
 
     #[test]
@@ -198,7 +205,8 @@ mod tests {
             "TS",
             "TS ",
             "TS abc",
-            "TS -5",
+            "TS --5",
+            "TS -",
             "TS 1.2.3",
             "TS 99999999999999",
             "TS 12x",

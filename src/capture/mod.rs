@@ -18,6 +18,8 @@ mod stated;
 mod time_form;
 pub mod trace_hist;
 
+use std::collections::HashSet;
+
 use crate::counters::{Device, Sample};
 
 pub use self::annotation::{ClockChange, DroppedSamples, RecordFilter, WriteStall};
@@ -39,17 +41,66 @@ pub fn parse_diskstats(
     mut on_error: impl FnMut(usize, LineError),
 ) {
     let devices = &mut sample.devices;
+    let mut names = NamesInSample::default();
     let mut count = 0;
     for (number, line) in (1..).zip(text.split(|byte| *byte == b'\n')) {
         if line.trim_ascii().is_empty() {
             continue;
         }
-        match parse_line(line, slot(devices, count)) {
-            Ok(()) => count += 1,
+        let parsed = parse_line(line, slot(devices, count));
+        match parsed.and_then(|()| names.add(&devices[..=count], None)) {
+            Ok(is_kept) => count += usize::from(is_kept),
             Err(error) => on_error(number, error),
         }
     }
     devices.truncate(count);
+}
+
+/// The names of the devices in a sample. The kernel lists each once, and everything behind the parser relies on that: a device
+/// that a damaged file lists again is left out.
+#[derive(Default)]
+struct NamesInSample {
+    /// All names, once they are not those of the sample before in the same order. That they nearly always are saves the time.
+    known: Option<HashSet<String>>,
+    /// The names in all samples so far, up to [`MAX_DEVICES_PER_CAPTURE`].
+    all: HashSet<String>,
+    /// True once a device was left out because there were so many.
+    are_too_many: bool,
+}
+
+impl NamesInSample {
+    /// Begins the next sample.
+    fn clear(&mut self) {
+        self.known = None;
+    }
+
+    /// Adds the last of the devices so far. `before` is the device at this place in the sample before. Returns whether it is
+    /// kept; it is not if the capture has too many devices, which is an error once.
+    ///
+    /// # Errors
+    /// If the device is listed already, or is the first of too many.
+    fn add(&mut self, devices: &[Device], before: Option<&Device>) -> Result<bool, LineError> {
+        let Some((last, earlier)) = devices.split_last() else {
+            return Ok(true);
+        };
+        if self.known.is_none() && before.is_some_and(|before| before.name == last.name) {
+            return Ok(true);
+        }
+        let names_of =
+            |devices: &[Device]| devices.iter().map(|device| device.name.clone()).collect();
+        let known = self.known.get_or_insert_with(|| names_of(earlier));
+        if !known.insert(last.name.clone()) {
+            return Err(LineError::listed_again(&last.name));
+        }
+        if self.all.len() < MAX_DEVICES_PER_CAPTURE || self.all.contains(&last.name) {
+            self.all.insert(last.name.clone());
+            return Ok(true);
+        }
+        match std::mem::replace(&mut self.are_too_many, true) {
+            true => Ok(false),
+            false => Err(LineError::too_many_names()),
+        }
+    }
 }
 
 /// Returns the device at `index`, which is added if the list ends there. Devices are overwritten to reuse their memory.
@@ -64,8 +115,11 @@ fn slot(devices: &mut Vec<Device>, index: usize) -> &mut Device {
 pub(super) const MAX_LINE_BYTES: usize = 64 * 1024;
 
 /// The maximum number of devices in a sample, far more than hosts have: a few bytes of compressed data must not fill
-/// the memory.
-pub(super) const MAX_DEVICES_PER_SAMPLE: usize = 100_000;
+/// the memory, of which `analyze` takes 40 KB for a busy device.
+pub(super) const MAX_DEVICES_PER_SAMPLE: usize = 25_000;
+
+/// The maximum number of devices in all samples of a capture: some kilobytes are kept of each that is gone.
+pub(super) const MAX_DEVICES_PER_CAPTURE: usize = 50_000;
 
 /// The longest name of a device with a recorded baseline; the kernel's names have at most 32 bytes.
 pub(super) const MAX_BASELINE_NAME_BYTES: usize = 256;

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
+use crate::clock::RealClock;
 use crate::known_baselines::SavedBaselines;
 use crate::sanitize::sanitize;
 use crate::sink::write_atomically;
@@ -14,16 +15,17 @@ use crate::source::read_json_object;
 /// # Errors
 /// If the file is not a saved baseline: it may be a recording.
 pub(super) fn read_replaceable_baselines(path: &Path) -> Result<Option<String>> {
-    if !path.exists() {
+    let Ok(found) = path.metadata() else {
         return Ok(None);
+    };
+    let is_replaceable = found.is_file() || found.is_dir();
+    if is_replaceable && let Some(text) = read_json_object(path, &RealClock::new(None))? {
+        return Ok(Some(text));
     }
-    match read_json_object(path)? {
-        Some(text) => Ok(Some(text)),
-        None => bail!(
-            "{} exists and is not a saved baseline",
-            sanitize(&path.display().to_string())
-        ),
-    }
+    bail!(
+        "{} exists and is not a saved baseline",
+        sanitize(&path.display().to_string())
+    )
 }
 
 /// Saves baselines in a file.

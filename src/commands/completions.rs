@@ -69,7 +69,7 @@ pub(super) fn with_words(argument: Arg, command: &str) -> Arg {
     {
         ("who", "sort") => who_sort_words,
         (_, "sort") => sort_words,
-        (_, "fields") => fields,
+        ("blkstat", "fields" | "columns") => fields,
         ("record", "operands") => devices,
         (_, "operands") => devices_and_files,
         ("help", "topic") => topics,

@@ -253,7 +253,7 @@ const SYNONYMS: [(&str, &str); 13] = [
     ("--filter", "--devices-regex"),
     ("--regex", "--devices-regex"),
     ("--limit", "--top"),
-    ("--columns", "--fields"),
+    ("--columns", "--show"),
     ("--ignore", "--exclude"),
     ("--device-exclude", "--exclude"),
 ];

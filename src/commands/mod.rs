@@ -26,6 +26,7 @@ use std::path::Path;
 use anyhow::Result;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, FromArgMatches, Parser, Subcommand};
+use signal_hook::consts::SIGHUP;
 
 pub use self::completions::COMPLETION_VARIABLE;
 use self::completions::Shell;
@@ -39,6 +40,7 @@ use crate::exit::{Exit, NoData};
 use crate::iostat;
 use crate::pt_diskstats;
 use crate::sanitize::sanitize;
+use crate::signals::FATAL;
 use crate::sink::OutputError;
 use crate::source::{ignores_hangup, read_text_file};
 
@@ -205,12 +207,19 @@ impl Plan {
         !matches!(self, Self::Iostat(options) if options.from.is_none() && options.interval.is_none())
     }
 
-    /// Returns whether the run must end by itself when its terminal is closed, so that no trace remains in the kernel.
-    /// It goes on if it was started by `nohup` or the like.
-    pub fn catches_hangup(&self) -> bool {
-        let traces_requests =
-            matches!(self, Self::Native(Command::Latency(latency), _) if !latency.cleanup);
-        traces_requests && !ignores_hangup()
+    /// Returns the signals, beside SIGINT and SIGTERM, after which the run must end by itself: so that no trace remains in the
+    /// kernel, or the terminal is restored. It goes on after the terminal is closed if it was started by `nohup` or the like.
+    pub fn further_signals(&self) -> Vec<i32> {
+        let must_clean_up = match self {
+            Self::Native(Command::Latency(latency), _) => !latency.cleanup,
+            #[cfg(feature = "top")]
+            Self::Native(Command::Top(_), _) => true,
+            Self::PtDiskstats(_) => true,
+            Self::Native(..) | Self::Iostat(_) => false,
+        };
+        let mut signals = FATAL.to_vec();
+        signals.retain(|signal| must_clean_up && (*signal != SIGHUP || !ignores_hangup()));
+        signals
     }
 }
 

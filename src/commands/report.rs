@@ -16,7 +16,7 @@ use crate::exit::Exit;
 use crate::intervals::{Detail, DeviceSelection};
 use crate::report::html::Page;
 use crate::sanitize::sanitize;
-use crate::sink::{check_new_file, write_atomically};
+use crate::sink::{check_new_file, write_page_atomically};
 use crate::source::{Input, read_hostname};
 
 #[derive(Args, Clone, Debug)]
@@ -107,7 +107,7 @@ impl Report {
         }
         // Check again: another program may have written the file meanwhile.
         check_new_file(&output, &name, self.force)?;
-        write_atomically(&output, html.as_bytes())
+        write_page_atomically(&output, html.as_bytes())
             .with_context(|| format!("cannot write {name}"))?;
         // The user did not choose it.
         if self.output.is_none() {

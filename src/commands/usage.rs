@@ -45,8 +45,8 @@ const GROUPS: [(&str, &[&str]); 4] = [
     (
         "Output",
         &[
-            "output", "force", "json", "csv", "influx", "fields", "sort", "top", "width", "times",
-            "color", "no_who",
+            "output", "force", "json", "csv", "influx", "fields", "columns", "sort", "top",
+            "width", "times", "color", "no_who",
         ],
     ),
     ("Seldom needed", SELDOM),

@@ -7,7 +7,8 @@ use super::follow::{Observer, Run, follow};
 use super::help::similar_command;
 use super::hindsight::open_view;
 use super::options::{
-    ANY_FIRST, Host, SelectionOptions, SourceOptions, VerdictOptions, WidthOption, sort_key,
+    ANY_FIRST, CsvKind, Host, SelectionOptions, SourceOptions, VerdictOptions, WidthOption,
+    line_format, sort_key,
 };
 use crate::console::RunContext;
 use crate::exit::Exit;
@@ -28,9 +29,9 @@ pub struct View {
     /// Print a JSON object per device and interval
     #[arg(short, long, group = "lines")]
     json: bool,
-    /// Print a line of CSV per device and interval
-    #[arg(long, group = "lines")]
-    csv: bool,
+    /// Print lines of CSV
+    #[arg(long, group = "lines", value_name = "KIND", num_args = 0..=1, require_equals = true, default_missing_value = "plain", hide_possible_values = true)]
+    csv: Option<CsvKind>,
     /// Print a line of the InfluxDB protocol per device and interval
     #[arg(long, group = "lines")]
     influx: bool,
@@ -128,7 +129,7 @@ impl View {
         let intervals = open_view(&input, &selection, &baselines, context)?;
         let format = match (self.json, self.csv, self.influx) {
             (true, ..) => Some(LineFormat::Json),
-            (_, true, _) => Some(LineFormat::Csv),
+            (_, Some(_), _) => Some(line_format(self.csv)),
             (.., true) => Some(LineFormat::Influx),
             _ => None,
         };

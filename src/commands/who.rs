@@ -5,7 +5,7 @@ use clap::Args;
 use jiff::tz::TimeZone;
 
 use super::follow::{Observer, Run, Said, follow};
-use super::options::{ANY_FIRST, Host, SourceOptions, WidthOption, one_of};
+use super::options::{ANY_FIRST, CsvKind, Host, SourceOptions, WidthOption, line_format, one_of};
 use crate::attribution::{Attribution, DeviceUse};
 use crate::console::RunContext;
 use crate::exit::Exit;
@@ -33,8 +33,8 @@ pub struct Who {
     #[arg(short, long, conflicts_with = "csv")]
     json: bool,
     /// Print lines of CSV of one kind
-    #[arg(long)]
-    csv: bool,
+    #[arg(long, value_name = "KIND", num_args = 0..=1, require_equals = true, default_missing_value = "plain", hide_possible_values = true)]
+    csv: Option<CsvKind>,
     /// Kind of lines (with --csv)
     #[arg(long, requires = "csv", default_value = CGROUP, value_parser = [CGROUP, PROCESS])]
     kind: String,
@@ -68,7 +68,7 @@ impl Who {
             &baselines,
             context.clock,
         )?;
-        let is_for_programs = self.json || self.csv;
+        let is_for_programs = self.json || self.csv.is_some();
         let mut text = Vec::new();
         self.csv_kind()
             .into_iter()
@@ -98,7 +98,7 @@ impl Who {
 
     /// The kind of the lines of CSV; `None` for another format.
     fn csv_kind(&self) -> Option<&str> {
-        self.csv.then_some(&self.kind)
+        self.csv.is_some().then_some(&self.kind)
     }
 }
 
@@ -180,8 +180,9 @@ impl Output<'_> {
             sort: self.who.sort.unwrap_or(SORT_KEYS[0]),
             top: self.top,
         };
-        if self.who.json || self.who.csv {
-            lines(&interval, self.who.csv_kind(), &mut self.text);
+        if self.who.json || self.who.csv.is_some() {
+            let format = line_format(self.who.csv);
+            lines(&interval, format, self.who.csv_kind(), &mut self.text);
         } else {
             table(
                 &interval,

@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use super::saved::{DeviceMatching, SavedBaselines};
 use super::store::{BaselineStore, SavedFile, excerpt};
 use crate::baselines::DeviceBaseline;
+use crate::clock::Clock;
 use crate::judge::{BaselineSource, Settings};
 use crate::os_error::os_error_text;
 use crate::sanitize::sanitize;
@@ -35,7 +36,11 @@ pub enum BaselineOption<'a> {
 ///
 /// # Errors
 /// When a file that the user named cannot be read, or is not a saved baseline.
-pub fn load_baselines(common: Settings, option: BaselineOption<'_>) -> Result<BaselineStore> {
+pub fn load_baselines(
+    common: Settings,
+    option: BaselineOption<'_>,
+    clock: &dyn Clock,
+) -> Result<BaselineStore> {
     let mut store = BaselineStore {
         common,
         ..BaselineStore::default()
@@ -45,7 +50,7 @@ pub fn load_baselines(common: Settings, option: BaselineOption<'_>) -> Result<Ba
         BaselineOption::Stated(baseline) => store.common.baseline = Some(baseline.clone()),
         BaselineOption::File(path) => {
             let name = path.display().to_string();
-            let Some(text) = read_json_object(path)? else {
+            let Some(text) = read_json_object(path, clock)? else {
                 bail!(
                     "{} is not a saved baseline; 'blkstat analyze --save-baseline FILE CAPTURE' saves that of a capture",
                     sanitize(&name)

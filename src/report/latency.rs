@@ -12,7 +12,7 @@ use crate::intervals::IntervalHeader;
 use crate::metrics::{LatencyStats, TracedDevice, TracedInterval};
 use crate::os_error::os_error_text;
 use crate::report::json_csv::epoch_seconds;
-use crate::report::json_csv::value::{Field, push_line};
+use crate::report::json_csv::value::{Field, LineFormat, push_line};
 use crate::report::layout::number_format::{count, percent, time};
 use crate::report::layout::sparkline::BLOCKS;
 use crate::report::layout::{TextTable, ellipsize, push_lines, sentence_width, time_of_day};
@@ -110,7 +110,12 @@ fn fields_of<'a>(interval: &LatencyInterval<'_>, device: &'a TracedDevice) -> Fi
 }
 
 /// Appends the lines of an interval as JSON objects or as CSV; only JSON can have buckets.
-pub fn lines(interval: &LatencyInterval<'_>, is_json: bool, has_buckets: bool, out: &mut Vec<u8>) {
+pub fn lines(
+    interval: &LatencyInterval<'_>,
+    format: LineFormat,
+    has_buckets: bool,
+    out: &mut Vec<u8>,
+) {
     for device in &interval.devices {
         let mut fields = Vec::new();
         for (name, _, value) in fields_of(interval, device) {
@@ -120,7 +125,7 @@ pub fn lines(interval: &LatencyInterval<'_>, is_json: bool, has_buckets: bool, o
             let buckets = buckets_json(device.latencies.get(&kind));
             fields.push((buckets_name(kind), Json(buckets)));
         }
-        push_line(fields.into_iter(), is_json, out);
+        push_line(fields.into_iter(), format, out);
     }
 }
 

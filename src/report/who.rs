@@ -12,7 +12,7 @@ use crate::counters::{BlockedTask, BusyProcess, LONG_WAIT_MS, ScanProblem};
 use crate::intervals::IntervalHeader;
 use crate::report::evidence::limit_value;
 use crate::report::json_csv::epoch_seconds;
-use crate::report::json_csv::value::{Field, push_line};
+use crate::report::json_csv::value::{Field, LineFormat, push_line};
 use crate::report::latency::push_note;
 use crate::report::layout::number_format::{number, percent};
 use crate::report::layout::sentence_numbers::counted;
@@ -469,7 +469,7 @@ pub fn csv_header(kind: &str, out: &mut Vec<u8>) {
 }
 
 /// Appends the lines of an interval: those of one kind as CSV, or all as JSON objects.
-pub fn lines(interval: &WhoInterval<'_>, csv: Option<&str>, out: &mut Vec<u8>) {
+pub fn lines(interval: &WhoInterval<'_>, format: LineFormat, csv: Option<&str>, out: &mut Vec<u8>) {
     for row in rows(interval)
         .iter()
         .filter(|row| csv.is_none_or(|kind| row.kind == kind))
@@ -479,7 +479,7 @@ pub fn lines(interval: &WhoInterval<'_>, csv: Option<&str>, out: &mut Vec<u8>) {
             .filter(|(_, _, kinds, _)| csv.is_none_or(|kind| kinds.contains(&kind)));
         push_line(
             columns.map(|(name, .., value)| (name, value(interval, row))),
-            csv.is_none(),
+            format,
             out,
         );
     }

@@ -2,10 +2,14 @@
 
 use std::fs::{File, OpenOptions, Permissions, rename};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use rustix::fs::OFlags;
+use rustix::process::geteuid;
+
+use crate::sanitize::sanitize;
 
 /// Checks that a file can be created, before its contents are produced: it does not exist yet, or it is a regular file
 /// that may be overwritten. `name` is the name of the file without control characters, for messages.
@@ -41,7 +45,15 @@ pub fn check_new_file(path: &Path, name: &str, may_overwrite: bool) -> Result<()
 /// # Errors
 /// If the file cannot be written; the old one then remains.
 pub fn write_atomically(path: &Path, text: &[u8]) -> io::Result<()> {
-    replace(path, text, File::sync_all)
+    replace(path, text, ANYONE, File::sync_all)
+}
+
+/// Does the same with a file that not every user may read, as of a recording: it names processes and cgroups of all users.
+///
+/// # Errors
+/// Those of [`write_atomically`].
+pub fn write_page_atomically(path: &Path, text: &[u8]) -> io::Result<()> {
+    replace(path, text, MODE, File::sync_all)
 }
 
 /// Atomically replaces a file that is written repeatedly and so need not survive a power failure: nothing waits for the
@@ -50,7 +62,7 @@ pub fn write_atomically(path: &Path, text: &[u8]) -> io::Result<()> {
 /// # Errors
 /// If the file cannot be written; the old one then remains.
 pub fn replace_file(path: &Path, text: &[u8]) -> io::Result<()> {
-    replace(path, text, |file| {
+    replace(path, text, ANYONE, |file| {
         file.set_permissions(Permissions::from_mode(0o644))
     })
 }
@@ -59,6 +71,7 @@ pub fn replace_file(path: &Path, text: &[u8]) -> io::Result<()> {
 fn replace(
     path: &Path,
     text: &[u8],
+    mode: u32,
     finish: impl FnOnce(&File) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut temporary = path.as_os_str().to_owned();
@@ -68,6 +81,7 @@ fn replace(
     let mut file = OpenOptions::new()
         .write(true)
         .create_new(true)
+        .mode(mode)
         .open(&temporary)?;
     let written = file
         .write_all(text)
@@ -88,6 +102,8 @@ pub fn remove_file(path: &Path) -> io::Result<()> {
     }
 }
 
+/// The mode of a file that anyone may read and write whom the umask permits that.
+const ANYONE: u32 = 0o666;
 /// The mode of a new recording. Not every user may read it, because it names processes and cgroups of all users.
 const MODE: u32 = 0o640;
 
@@ -126,7 +142,12 @@ pub(super) fn rotated_numbers(path: &Path) -> io::Result<Vec<u64>> {
         .unwrap_or(Path::new("."));
     let mut found = Vec::new();
     for entry in parent.read_dir()? {
-        let name = entry?.file_name();
+        let entry = entry?;
+        // A directory was put there by someone else, and stays.
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            continue;
+        }
+        let name = entry.file_name();
         let digits = name
             .as_encoded_bytes()
             .split(|byte| *byte == b'.')
@@ -161,7 +182,8 @@ pub(super) fn refuse_to_shift(path: &Path, name: &str) -> Result<()> {
 }
 
 /// Opens the file for appending and returns whether it is new. A block device is always refused, because a recording
-/// would overwrite its data; another device or a pipe never is.
+/// would overwrite its data; another device or a pipe never is. A link to a file is never followed, because another user may
+/// have put it there.
 pub(super) fn open_file(path: &Path, name: &str, if_exists: IfExists) -> Result<(File, bool)> {
     let metadata = match OpenOptions::new()
         .read(true)
@@ -174,15 +196,16 @@ pub(super) fn open_file(path: &Path, name: &str, if_exists: IfExists) -> Result<
         Err(error) if error.kind() == ErrorKind::AlreadyExists => path.metadata(),
         Err(error) => return Err(error).with_context(|| format!("cannot write {name}")),
     };
+    let is_link = path.is_symlink();
+    if is_link {
+        check_link(path, name)?;
+    }
     let is_special = match metadata {
         Ok(metadata) if metadata.is_dir() => bail!("{name} is a directory, not a file"),
         Ok(metadata) if metadata.file_type().is_block_device() => {
             bail!("{}", block_device_message(name))
         }
         Ok(metadata) => !metadata.is_file(),
-        Err(error) if error.kind() == ErrorKind::NotFound && path.is_symlink() => {
-            bail!("{name} is a symbolic link to a file that does not exist")
-        }
         Err(_) => false,
     };
     if if_exists == IfExists::Refuse && !is_special {
@@ -190,10 +213,34 @@ pub(super) fn open_file(path: &Path, name: &str, if_exists: IfExists) -> Result<
     }
     let mut options = OpenOptions::new();
     options.append(true).read(!is_special);
+    if !is_link {
+        options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+    }
     let file = options
         .open(path)
         .with_context(|| format!("cannot write {name}"))?;
     Ok((file, false))
+}
+
+/// Checks that a link may be followed: it leads to a device or a pipe, as /dev/stdout does, and belongs to this user or to root.
+fn check_link(path: &Path, name: &str) -> Result<()> {
+    let owner = path.symlink_metadata().map_or(u32::MAX, |link| link.uid());
+    if ![0, geteuid().as_raw()].contains(&owner) {
+        bail!("{name} is a symbolic link of another user, which is not followed");
+    }
+    match path.metadata() {
+        Ok(target) if target.is_file() => {
+            let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+            let real = sanitize(&real.to_string_lossy()).into_owned();
+            bail!(
+                "{name} is a symbolic link, which is not followed; name the file it leads to: {real}"
+            )
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            bail!("{name} is a symbolic link to a file that does not exist")
+        }
+        Ok(_) | Err(_) => Ok(()),
+    }
 }
 
 /// Returns the message about a block device that was given as the file to write.

@@ -8,7 +8,7 @@ mod write_queue;
 
 pub use self::atomic_write::{
     IfExists, block_device_message, check_new_file, remove_file, replace_file, rotated_name,
-    write_atomically,
+    write_atomically, write_page_atomically,
 };
 pub use self::gzip::gzip_bytes;
 pub use self::recording::{RecordingFile, Rotation};

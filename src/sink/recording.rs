@@ -1,14 +1,15 @@
 //! The file of a recording, and its rotation: FILE becomes FILE.1, FILE.1 becomes FILE.2 and so on; a higher number is
 //! older. A block is written completely or not at all, as far as the system allows.
 
-use std::fs::{File, OpenOptions, remove_file, rename};
+use std::fs::{File, Metadata, OpenOptions, create_dir_all, remove_file, rename};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use rustix::fs::{FlockOperation, fdatasync, flock, fsync};
+use flate2::bufread::GzDecoder;
+use rustix::fs::{FlockOperation, OFlags, fdatasync, flock, fsync};
 use rustix::io::Errno;
 
 use super::atomic_write::{
@@ -16,9 +17,26 @@ use super::atomic_write::{
 };
 use super::gzip::{Gzip, damage, recover};
 use crate::compression::{Compression, length_without_zeros};
+use crate::sanitize::sanitize;
 
 /// The first bytes of a capture that is not compressed: of a header, or of a `TS` line.
 const CAPTURE_STARTS: [&[u8]; 2] = [b"#blk", b"TS "];
+
+/// The bytes at the beginning of a file that show whether it is a recording.
+const HEAD_BYTES: u64 = 64 * 1024;
+
+/// Something that another program, or a limit, did to the file of a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// Its directory may be gone, too.
+    Deleted,
+    /// Deleted, and there is another file of its name.
+    Replaced,
+    /// Cut, as `copytruncate` of logrotate does.
+    Truncated,
+    /// As large as a limit of the process or of the file system allows.
+    Full,
+}
 
 /// An open recording.
 ///
@@ -180,25 +198,70 @@ impl RecordingFile {
         self.start_next()
     }
 
-    /// Returns whether the file was deleted while it was open, so that nothing written to it could be read later.
-    pub fn is_deleted(&self) -> bool {
-        self.length.is_some()
-            && self
-                .file
-                .metadata()
-                .is_ok_and(|metadata| metadata.nlink() == 0)
+    /// Returns what happened to the file so that nothing written to it could be read later; `None` if nothing did.
+    pub fn loss(&self) -> Option<Loss> {
+        let length = self.length?;
+        let found = self.file.metadata().ok()?;
+        if found.nlink() == 0 {
+            let is_replaced = self.path.symlink_metadata().is_ok();
+            return Some(if is_replaced {
+                Loss::Replaced
+            } else {
+                Loss::Deleted
+            });
+        }
+        (found.len() < length).then_some(Loss::Truncated)
     }
 
-    /// Creates the file again after it was deleted.
+    /// Goes on after a loss: in a new file of this name or of the first free name of a rotated file, or at the end of the
+    /// truncated file. Returns what happened, for the user.
     ///
     /// # Errors
-    /// If it cannot be created, or if another file of its name exists by now.
-    pub fn recreate(&mut self) -> Result<()> {
+    /// If no file can be created.
+    pub fn recover(&mut self, loss: Loss) -> Result<String> {
+        let before = self.name.clone();
         self.gzip = self.gzip.is_some().then(Gzip::new);
         self.pending.clear();
         self.needs_newline = false;
-        self.start_next()
-            .with_context(|| format!("{} was deleted", self.name))
+        if loss == Loss::Truncated {
+            let found = self.file.metadata();
+            self.length = Some(
+                found
+                    .with_context(|| format!("cannot write {before}"))?
+                    .len(),
+            );
+            self.begin_s = None;
+            return Ok(format!(
+                "{before} was truncated; the recording goes on in it"
+            ));
+        }
+        if let Some(parent) = self.path.parent() {
+            // If it cannot be created, neither can the file.
+            let _ = create_dir_all(parent);
+        }
+        if self.path.symlink_metadata().is_ok() {
+            let is_free = |number: &u64| {
+                let path = rotated_name(&self.path, *number);
+                path.symlink_metadata().is_err()
+            };
+            let number = (1..MAX_NUMBER).find(is_free).unwrap_or(MAX_NUMBER);
+            self.path = rotated_name(&self.path, number);
+            let name = rotated_name(Path::new(&self.name), number);
+            self.name = name.display().to_string();
+        }
+        self.start_next()?;
+        let name = &self.name;
+        Ok(match loss {
+            Loss::Deleted | Loss::Truncated => format!(
+                "{before} was deleted, with the samples before; the recording goes on in a new file"
+            ),
+            Loss::Replaced => format!(
+                "{before} was replaced by another file, and its samples are lost; the recording goes on in {name}"
+            ),
+            Loss::Full => {
+                format!("{before} has reached a limit of its size; the recording goes on in {name}")
+            }
+        })
     }
 
     /// Creates an empty file in place of the one that was renamed or deleted.
@@ -334,9 +397,8 @@ impl RecordingFile {
     fn prepare_append(&mut self) -> io::Result<()> {
         let mut start = Vec::new();
         self.file.seek(SeekFrom::Start(0))?;
-        (&self.file)
-            .take(Compression::MAGIC_BYTES as u64)
-            .read_to_end(&mut start)?;
+        (&self.file).take(HEAD_BYTES).read_to_end(&mut start)?;
+        check_head(&start)?;
         self.gzip = None;
         let last = match Compression::detect(&start) {
             Some(Compression::Zstd) => {
@@ -348,7 +410,10 @@ impl RecordingFile {
             Some(Compression::Gzip) => {
                 self.gzip = Some(Gzip::new());
                 // The file itself is open for appending only.
-                recover(&mut OpenOptions::new().read(true).write(true).open(&self.path)?)?
+                let mut options = OpenOptions::new();
+                options.read(true).write(true);
+                options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+                recover(&mut options.open(&self.path)?)?
             }
             None if is_gzip_name(&self.path) && start.iter().all(|byte| *byte == 0) => {
                 return Err(damage("it begins with zeros, not with gzip data"));
@@ -367,6 +432,42 @@ impl RecordingFile {
         self.needs_newline = last.is_some_and(|byte| byte != b'\n');
         Ok(())
     }
+}
+
+/// Checks the beginning of a file that is appended to: it has a line of a recording, is of zeros as after a power failure, or
+/// ends within its first line.
+///
+/// # Errors
+/// If it is of something else.
+fn check_head(start: &[u8]) -> io::Result<()> {
+    let mut text = start.to_vec();
+    if Compression::detect(start) == Some(Compression::Gzip) {
+        text.clear();
+        // What is damaged ends early.
+        let _ = GzDecoder::new(start)
+            .take(HEAD_BYTES)
+            .read_to_end(&mut text);
+    }
+    let is_recorded = text
+        .split(|byte| *byte == b'\n')
+        .any(|line| CAPTURE_STARTS.iter().any(|first| line.starts_with(first)));
+    let is_beginning = CAPTURE_STARTS.iter().any(|first| first.starts_with(&text));
+    if is_recorded || is_beginning || text.iter().all(|byte| *byte == 0) {
+        return Ok(());
+    }
+    let text = String::from_utf8_lossy(&text);
+    let found: String = text
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .take(20)
+        .collect();
+    let message = format!(
+        "it begins with '{}' and is not a recording; record to another file",
+        sanitize(&found)
+    );
+    Err(io::Error::new(ErrorKind::Unsupported, message))
 }
 
 /// Returns whether a new file of this name is compressed.
@@ -444,12 +545,26 @@ fn shift_files(path: &Path, keep: Option<u32>) -> io::Result<()> {
         return Ok(());
     }
     let last = max_files(keep);
-    let exists = |number: &u64| rotated_name(path, *number).symlink_metadata().is_ok();
-    let free = (1..last).find(|number| !exists(number)).unwrap_or(last);
-    for number in (1..free).rev() {
-        rename(rotated_name(path, number), rotated_name(path, number + 1))?;
+    let mut names = Vec::new();
+    for number in 1..=MAX_NUMBER {
+        let name = rotated_name(path, number);
+        let found = name.symlink_metadata();
+        // A directory was put there by someone else, and stays.
+        if found.as_ref().is_ok_and(Metadata::is_dir) {
+            continue;
+        }
+        names.push(name);
+        if found.is_err() || names.len() as u64 == last {
+            break;
+        }
     }
-    rename(path, rotated_name(path, 1))
+    for pair in names.windows(2).rev() {
+        rename(&pair[0], &pair[1])?;
+    }
+    match names.first() {
+        Some(first) => rename(path, first),
+        None => Ok(()),
+    }
 }
 
 #[allow(clippy::disallowed_methods)]
@@ -471,7 +586,9 @@ mod tests {
             for count in [1, 3, 70_000, 200_000] {
                 let text = [start.as_bytes(), &vec![0; count]].concat();
                 crate::sink::write_atomically(&path, &text).unwrap();
-                drop(RecordingFile::open(&path, "a", IfExists::Append, None).unwrap());
+                let opened = RecordingFile::open(&path, "a", IfExists::Append, None);
+                assert_eq!(opened.is_ok(), is_capture || start.is_empty());
+                drop(opened);
                 let left = if is_capture { start.len() } else { text.len() };
                 assert_eq!(
                     path.metadata().unwrap().len(),

@@ -18,10 +18,10 @@ use std::{fmt, mem};
 use anyhow::{Context, Result, anyhow};
 use jiff::Timestamp;
 
-use super::recording::RecordingFile;
+use super::recording::{Loss, RecordingFile};
 use crate::capture::{DroppedSamples, WriteStall, write_annotation};
 use crate::clock::{Clock, RealClock};
-use crate::os_error::os_error_text;
+use crate::os_error::{is_lack_of_descriptors, os_error_text};
 
 /// A sample that is ready to be written.
 #[derive(Clone, Debug, Default)]
@@ -100,8 +100,9 @@ pub struct WriteProgress {
     pub last_at: Option<Timestamp>,
     /// The reason why nothing can be written at present, but perhaps later; `None` if there is none.
     pub obstacle: Option<String>,
-    /// The number of times that another program deleted the file and it was created again.
-    pub deletions: u64,
+    /// The number of times that the file was lost and the recording went on, and what happened the last time.
+    pub losses: u64,
+    pub loss: String,
     /// The reason why an existing file was rotated instead of being appended to; `None` if it was not.
     pub damage: Option<String>,
 }
@@ -384,21 +385,45 @@ impl Writer<'_> {
         let mut block = self.block(&sample, has_header);
         let epoch_s = sample.at.map_or(0, |at| at.as_second());
         if let Destination::File(file) = &mut self.destination {
-            if file.is_deleted() {
-                self.on_file(RecordingFile::recreate)?;
-                self.queue.update(|progress| progress.deletions += 1);
+            if let Some(loss) = file.loss() {
+                self.recover(loss)?;
                 block = self.block(&sample, true);
             } else if file.is_rotation_due(block.len(), epoch_s, sample.utc_offset_s) {
                 self.on_file(RecordingFile::rotate)?;
                 block = self.block(&sample, true);
             }
         }
-        let bytes = self.write_block(&block)?;
+        let bytes = match self.write_block(&block) {
+            Err(error) if is_kind(&error, &[ErrorKind::FileTooLarge]) && self.has_samples() => {
+                self.recover(Loss::Full)?;
+                let block = self.block(&sample, true);
+                self.write_block(&block)?
+            }
+            written => written?,
+        };
         self.queue.update(|progress| {
             progress.samples += 1;
             progress.bytes += bytes;
             progress.waiting -= 1;
             progress.last_at = sample.at;
+        });
+        Ok(())
+    }
+
+    fn has_samples(&self) -> bool {
+        self.queue.progress().samples > 0
+    }
+
+    /// Goes on after the loss of the file.
+    fn recover(&mut self, loss: Loss) -> Result<()> {
+        let mut text = String::new();
+        self.on_file(|file| {
+            text = file.recover(loss)?;
+            Ok(())
+        })?;
+        self.queue.update(|progress| {
+            progress.losses += 1;
+            progress.loss = text;
         });
         Ok(())
     }
@@ -444,7 +469,7 @@ impl Writer<'_> {
         Ok(bytes)
     }
 
-    /// Applies an operation to the file, repeatedly while the disk is full. When the recording ends, a last attempt is
+    /// Applies an operation to the file, repeatedly while the disk is full, its directory is missing or no file can be opened. When the recording ends, a last attempt is
     /// made. If nothing was recorded yet, there is only one attempt.
     fn on_file(
         &mut self,
@@ -459,7 +484,7 @@ impl Writer<'_> {
         let mut obstacle = None;
         let result = loop {
             match operation(file) {
-                Err(error) if !is_last && is_disk_full(&error) => {
+                Err(error) if !is_last && may_go_away(&error) => {
                     let text = format!("{error:#}");
                     obstacle = error.downcast_ref().map(os_error_text);
                     self.queue.update(|progress| progress.obstacle = Some(text));
@@ -494,13 +519,19 @@ impl Writer<'_> {
     }
 }
 
-/// Returns whether the error may go away when files are deleted.
-fn is_disk_full(error: &anyhow::Error) -> bool {
-    let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
-    matches!(
-        kind,
-        Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
-    )
+/// Returns whether the error may go away when files are deleted or closed, or a directory is there again.
+fn may_go_away(error: &anyhow::Error) -> bool {
+    let kinds = [
+        ErrorKind::StorageFull,
+        ErrorKind::QuotaExceeded,
+        ErrorKind::NotFound,
+    ];
+    is_kind(error, &kinds) || error.downcast_ref().is_some_and(is_lack_of_descriptors)
+}
+
+fn is_kind(error: &anyhow::Error, kinds: &[ErrorKind]) -> bool {
+    let found = error.downcast_ref::<io::Error>().map(io::Error::kind);
+    found.is_some_and(|kind| kinds.contains(&kind))
 }
 
 #[cfg(test)]

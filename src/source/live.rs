@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use rustix::param::page_size;
 
-use super::small_file::{links_in, read_bytes_into, read_text};
+use super::small_file::{SampledFile, links_in, read_bytes_into, read_text};
 use super::topology::{device_name, read_devno};
 use crate::capture::proc_files::{
     parse_blocked, parse_cpu_line, parse_dirty_pages, parse_meminfo, parse_pressure, parse_vmstat,
@@ -44,7 +44,13 @@ struct DeviceDirectory {
 
 /// Reads samples from `ROOT/proc/diskstats`, `ROOT/proc/uptime` and `ROOT/proc/stat`.
 pub struct Live<'a> {
-    diskstats: PathBuf,
+    diskstats: SampledFile,
+    uptime: SampledFile,
+    stat: SampledFile,
+    io_pressure: SampledFile,
+    memory_pressure: SampledFile,
+    vmstat: SampledFile,
+    meminfo: SampledFile,
     directory: Option<DeviceDirectory>,
     proc: PathBuf,
     clock: &'a dyn Clock,
@@ -57,8 +63,15 @@ impl<'a> Live<'a> {
     /// Creates a source of samples of the host below `root`, which is `/` for the running one.
     pub fn new(root: &Path, clock: &'a dyn Clock) -> Self {
         let proc = root.join("proc");
+        let file = |name: &str| SampledFile::new(proc.join(name));
         Self {
-            diskstats: proc.join("diskstats"),
+            diskstats: file("diskstats"),
+            uptime: file("uptime"),
+            stat: file("stat"),
+            io_pressure: file("pressure/io"),
+            memory_pressure: file("pressure/memory"),
+            vmstat: file("vmstat"),
+            meminfo: file("meminfo"),
             directory: None,
             proc,
             clock,
@@ -142,7 +155,7 @@ impl<'a> Live<'a> {
             wall: Some(self.clock.wall()),
             uptime,
         };
-        let is_read = read_into(&self.diskstats, &mut self.text);
+        let is_read = self.diskstats.read_into(&mut self.text);
         if self
             .directory
             .as_ref()
@@ -151,7 +164,7 @@ impl<'a> Live<'a> {
             // Only its device numbers matter, if it can be read.
             parse_diskstats(&self.text, sample, |_, _| {});
         } else {
-            is_read?;
+            is_read.with_context(|| format!("cannot read {}", self.diskstats.path.display()))?;
             parse_diskstats(&self.text, sample, &mut on_error);
         }
         if let Some(directory) = &self.directory {
@@ -176,12 +189,12 @@ impl<'a> Live<'a> {
                 .join(if *is_listing { "diskstats" } else { "block" })
                 .display()
                 .to_string(),
-            _ => self.diskstats.display().to_string(),
+            _ => self.diskstats.path.display().to_string(),
         }
     }
 
     fn uptime(&mut self) -> Option<u64> {
-        read_into(&self.proc.join("uptime"), &mut self.text).ok()?;
+        self.uptime.read_into(&mut self.text).ok()?;
         let word = self
             .text
             .trim_ascii()
@@ -193,7 +206,7 @@ impl<'a> Live<'a> {
     }
 
     fn cpu(&mut self, host: &mut HostState) -> Option<CpuTimes> {
-        read_into(&self.proc.join("stat"), &mut self.text).ok()?;
+        self.stat.read_into(&mut self.text).ok()?;
         if self.reads_host_state {
             host.blocked = parse_blocked(&self.text);
         }
@@ -204,13 +217,13 @@ impl<'a> Live<'a> {
 
     fn memory_and_pressure(&mut self) -> HostState {
         let mut host = HostState::default();
-        if read_into(&self.proc.join("pressure/io"), &mut self.text).is_ok() {
+        if self.io_pressure.read_into(&mut self.text).is_ok() {
             host.pressure = parse_pressure(&self.text);
         }
-        if read_into(&self.proc.join("pressure/memory"), &mut self.text).is_ok() {
+        if self.memory_pressure.read_into(&mut self.text).is_ok() {
             host.memory_pressure = parse_pressure(&self.text);
         }
-        if read_into(&self.proc.join("vmstat"), &mut self.text).is_ok() {
+        if self.vmstat.read_into(&mut self.text).is_ok() {
             host.swapped = parse_vmstat(&self.text);
             // The files may be copies from a system with another page size.
             if let Some((dirty, writeback)) =
@@ -222,7 +235,7 @@ impl<'a> Live<'a> {
             }
         }
         // For this file, the kernel iterates over all block devices.
-        if read_into(&self.proc.join("meminfo"), &mut self.text).is_ok() {
+        if self.meminfo.read_into(&mut self.text).is_ok() {
             (host.dirty_kib, host.writeback_kib) = parse_meminfo(&self.text);
         }
         host
@@ -235,7 +248,7 @@ impl DeviceDirectory {
         let devices = if self.is_listing {
             let mut listed = Sample::default();
             let mut text = Vec::new();
-            if read_into(&self.path.join("diskstats"), &mut text).is_ok() {
+            if read_bytes_into(&self.path.join("diskstats"), &mut text).is_ok() {
                 parse_diskstats(&text, &mut listed, on_error);
             }
             listed.devices
@@ -297,11 +310,6 @@ impl DeviceDirectory {
         }
         devices
     }
-}
-
-/// Reads a file into a buffer, replacing its contents; every sample reuses the buffer.
-fn read_into(path: &Path, text: &mut Vec<u8>) -> Result<()> {
-    read_bytes_into(path, text).with_context(|| format!("cannot read {}", path.display()))
 }
 
 fn read_device(

@@ -20,6 +20,7 @@ mod small_file;
 mod step_source;
 mod topology;
 mod tracefs;
+mod until_signal;
 
 pub use self::cgroups::cgroup_mount;
 pub use self::device_resolver::DeviceResolver;
@@ -40,6 +41,6 @@ pub use self::sample_source::{
     OnLiveSample, OnWarning, SampleSource, SharedInterval, check_stated, with_stated,
 };
 pub use self::small_file::{FirstFile, read_first_file, read_json_object, read_text_file};
-pub use self::step_source::{Next, Step, StepSource};
+pub use self::step_source::{Next, ReadFailure, Step, StepSource};
 pub use self::topology::{list_devices, read_partitions, read_topology, reread_topology};
 pub use self::tracefs::{Tracer, remove_leftovers};

@@ -1,10 +1,10 @@
 //! Replays a capture from a file or standard input, plain or compressed.
 
 use std::cell::Cell;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::os::fd::{AsFd, AsRawFd};
-use std::os::unix::fs::{FileExt, FileTypeExt};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 
@@ -14,12 +14,13 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::decompress::{STANDARD_INPUT, Text, decompress};
 use super::parse_ahead::ParseAhead;
+use super::until_signal::{UntilSignal, interruption, open_without_waiting};
 use super::{find_time_zone, local_time_zone};
 use crate::capture::{
     CaptureState, CaptureWarning, LocalTimes, LogFacts, Reader, RecordingHeader, Stated,
     copy_range, scan_times,
 };
-use crate::clock::{Clock, RealClock, WaitOutcome};
+use crate::clock::{Clock, RealClock};
 use crate::compression::{MIN_LOST_ZEROS, length_without_zeros};
 use crate::counters::Sample;
 use crate::sanitize::sanitize;
@@ -98,33 +99,6 @@ enum Samples<'a> {
     InTurn(Box<Reader<Text<UntilSignal<'a>>>>),
     /// Parses ahead on a separate thread.
     Ahead(ParseAhead),
-}
-
-/// A reader whose reads fail once a signal is received, even while a read waits for data from a pipe.
-struct UntilSignal<'a> {
-    input: File,
-    /// The position of the next read of a file, if the position of another reader must not move.
-    position: Option<u64>,
-    clock: &'a dyn Clock,
-}
-
-impl Read for UntilSignal<'_> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        if let WaitOutcome::Signal(signal) = self.clock.wait(None, Some(self.input.as_fd())) {
-            return Err(interruption(signal));
-        }
-        let Some(position) = &mut self.position else {
-            return self.input.read(into);
-        };
-        let read = self.input.read_at(into, *position)?;
-        *position += read as u64;
-        Ok(read)
-    }
-}
-
-/// Returns the error of a read that a signal ended.
-fn interruption(signal: u8) -> io::Error {
-    io::Error::other(format!("interrupted by signal {signal}"))
 }
 
 impl<'a> Replay<'a> {
@@ -481,7 +455,7 @@ impl<'a> CaptureFile<'a> {
             (STANDARD_INPUT.to_owned(), File::from(input))
         } else {
             let name = path.display().to_string();
-            let file = OpenOptions::new().read(true).open(path);
+            let file = open_without_waiting(path);
             (
                 name.clone(),
                 file.with_context(|| format!("cannot open {name}"))?,

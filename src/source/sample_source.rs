@@ -267,9 +267,13 @@ impl<'a> SampleSource<'a> {
         if !self.is_live() {
             return None;
         }
-        let at = sample.at.monotonic.unwrap_or_default();
+        Some(self.ends_interval_at(sample.at.monotonic.unwrap_or_default()))
+    }
+
+    /// Goes on to the next interval if the one that has begun is over, and returns whether it is.
+    pub fn ends_interval_at(&mut self, now: Duration) -> bool {
         let deadlines = self.live().and_then(|source| source.deadlines.as_mut());
-        Some(deadlines.is_none_or(|deadlines| deadlines.ends_interval(at)))
+        deadlines.is_none_or(|deadlines| deadlines.ends_interval(now))
     }
 
     /// Returns whether the last sample precedes the range of time that is shown.

@@ -1,14 +1,21 @@
 //! Reads small files as a whole and in bounded memory, such as those of /proc and /sys, whose values are unknown (`None`)
 //! if they cannot be read; saved files, which may be on a disk that hangs; and the names that links lead to.
 
-use std::fs::{OpenOptions, read_dir};
-use std::io::{self, ErrorKind, Read};
+use std::fs::{File, OpenOptions, read_dir};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use rustix::fs::{OFlags, fcntl_setfl};
+
+use super::until_signal::{UntilSignal, open_without_waiting};
+use crate::clock::{Clock, poll_inputs};
+use crate::os_error::is_lack_of_descriptors;
 
 /// The longest file that is read, in bytes: longer than any of these files. The longest ones list mounts, devices or
 /// time zone rules.
@@ -26,12 +33,35 @@ pub(super) fn read_bytes(path: &Path) -> Option<Vec<u8>> {
 /// # Errors
 /// If the file cannot be read or is too large.
 pub(super) fn read_bytes_into(path: &Path, bytes: &mut Vec<u8>) -> io::Result<()> {
-    bytes.clear();
-    let read = OpenOptions::new()
+    read_all(&open_unblocked(path)?, bytes)
+}
+
+/// The longest wait for data from a FIFO.
+const MAX_FIFO_WAIT: Duration = Duration::from_millis(100);
+
+/// Opens a file of /proc or /sys. A FIFO in its place, as in a made or damaged copy of them, must not stop the program: it has
+/// data soon, or counts as a file that cannot be read.
+fn open_unblocked(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let file = OpenOptions::new()
         .read(true)
-        .open(path)?
-        .take(MAX_BYTES)
-        .read_to_end(bytes)?;
+        .custom_flags(flags)
+        .open(path)?;
+    if file.metadata()?.file_type().is_fifo() {
+        if poll_inputs(Some(MAX_FIFO_WAIT), &[Some(file.as_fd())]) == [false] {
+            return Err(io::Error::new(
+                ErrorKind::TimedOut,
+                "it is a FIFO that nothing is written to",
+            ));
+        }
+        fcntl_setfl(&file, OFlags::empty())?;
+    }
+    Ok(file)
+}
+
+fn read_all(file: &File, bytes: &mut Vec<u8>) -> io::Result<()> {
+    bytes.clear();
+    let read = file.take(MAX_BYTES).read_to_end(bytes)?;
     if read < MAX_BYTES as usize {
         Ok(())
     } else {
@@ -39,6 +69,34 @@ pub(super) fn read_bytes_into(path: &Path, bytes: &mut Vec<u8>) -> io::Result<()
             ErrorKind::FileTooLarge,
             format!("longer than {MAX_BYTES} bytes"),
         ))
+    }
+}
+
+/// A file that each sample reads. It is opened each time, because it may have been replaced; while the process or the system
+/// has no more file descriptors, the file that was opened last is read again.
+pub(super) struct SampledFile {
+    pub(super) path: PathBuf,
+    file: Option<File>,
+}
+
+impl SampledFile {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self { path, file: None }
+    }
+
+    /// Reads the bytes of the file into a buffer, replacing its contents.
+    ///
+    /// # Errors
+    /// If the file cannot be read or is too large.
+    pub(super) fn read_into(&mut self, bytes: &mut Vec<u8>) -> io::Result<()> {
+        match (open_unblocked(&self.path), &mut self.file) {
+            (Ok(file), kept) => read_all(kept.insert(file), bytes),
+            (Err(error), Some(kept)) if is_lack_of_descriptors(&error) => {
+                kept.seek(SeekFrom::Start(0))?;
+                read_all(kept, bytes)
+            }
+            (Err(error), _) => Err(error),
+        }
     }
 }
 
@@ -60,7 +118,7 @@ pub(super) fn read_line(path: &Path) -> Option<String> {
 /// If the file cannot be read, is too large or is not UTF-8.
 pub fn read_text_file(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
-    read_bytes_into(path, &mut bytes)?;
+    read_all(&OpenOptions::new().read(true).open(path)?, &mut bytes)?;
     String::from_utf8(bytes)
         .map_err(|_| io::Error::new(ErrorKind::InvalidData, "stream did not contain valid UTF-8"))
 }
@@ -68,16 +126,18 @@ pub fn read_text_file(path: &Path) -> io::Result<String> {
 /// Returns the text of a file that holds a JSON object, recognized by its first character; `None` for any other file.
 ///
 /// # Errors
-/// If it cannot be opened or read, or is a directory.
-pub fn read_json_object(path: &Path) -> Result<Option<String>> {
+/// If it cannot be opened or read, is a directory, or if a signal is received before its end.
+pub fn read_json_object(path: &Path, clock: &dyn Clock) -> Result<Option<String>> {
     let name = path.display();
-    let mut file = OpenOptions::new()
-        .read(true)
-        .open(path)
-        .with_context(|| format!("cannot open {name}"))?;
+    let file = open_without_waiting(path).with_context(|| format!("cannot open {name}"))?;
     if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
         bail!("{name} is a directory");
     }
+    let mut file = UntilSignal {
+        input: file,
+        position: None,
+        clock,
+    };
     let mut start = [0; 64];
     let count = file
         .read(&mut start)

@@ -1,13 +1,17 @@
 //! Steps from one sample to the next: of the running system at its deadlines, or of a capture.
 
+use std::io;
+
 use anyhow::Result;
 
 use super::Replay;
 use super::input::Input;
 use super::sample_source::{OnWarning, SampleSource};
+use crate::capture::{CaptureWarning, WarningClass};
 use crate::clock::{Clock, WaitOutcome};
 use crate::counters::Sample;
 use crate::metrics::DeviceMatch;
+use crate::os_error::os_error_text;
 use crate::schedule::Resampling;
 use crate::topology::Topology;
 use crate::units::{SampleTime, Span};
@@ -33,6 +37,31 @@ pub struct Step<'a> {
     pub span: Span,
     /// The devices of `newer` in `older`.
     pub device_match: DeviceMatch,
+}
+
+/// Samples of the running system that cannot be read, as while too many files are open: they are missed, and that is said once.
+#[derive(Default)]
+pub struct ReadFailure {
+    missed: u64,
+}
+
+impl ReadFailure {
+    /// Takes the error of a sample, or none. Returns what to say about the file that it is read from.
+    pub fn observe(&mut self, error: Option<&anyhow::Error>) -> Option<String> {
+        let Some(error) = error else {
+            let missed = std::mem::take(&mut self.missed);
+            let s = if missed == 1 { "" } else { "s" };
+            return (missed > 0).then(|| format!("can be read again; {missed} sample{s} missed"));
+        };
+        self.missed += 1;
+        let cause = error.root_cause();
+        let cause = match cause.downcast_ref::<io::Error>() {
+            Some(error) => os_error_text(error),
+            None => cause.to_string(),
+        };
+        (self.missed == 1)
+            .then(|| format!("cannot be read: {cause}; samples are missed until it can"))
+    }
 }
 
 /// Takes samples, and says which of them end an interval.
@@ -184,13 +213,30 @@ impl<'a> StepSource<'a> {
     }
 
     /// Waits until the next sample is due, and reads it into `incoming`. Returns what is next if there is none.
+    ///
+    /// # Errors
+    /// When a capture cannot be read. A sample of the running system that cannot be read is missed.
     fn read(&mut self, on_warning: OnWarning<'_>) -> Result<Option<Next>> {
-        if let Some((due, missed)) = self.samples.next_deadline(self.clock.monotonic()) {
+        let mut failure = ReadFailure::default();
+        while let Some((due, missed)) = self.samples.next_deadline(self.clock.monotonic()) {
             if let WaitOutcome::Signal(signal) = self.clock.wait_until(due) {
                 return Ok(Some(Next::Signal(signal)));
             }
             let missed = missed + self.samples.skip_passed(self.clock.monotonic());
             self.missed_samples = self.missed_samples.saturating_add(missed);
+            let read = self
+                .samples
+                .read(&self.newest, &mut self.incoming, on_warning);
+            if let Some(text) = failure.observe(read.as_ref().err()) {
+                on_warning(&CaptureWarning::new(WarningClass::Capture, 0, text));
+            }
+            if read.is_ok() {
+                self.sample_count += 1;
+                return Ok(None);
+            }
+            if self.samples.ends_interval_at(self.clock.monotonic()) {
+                self.missed_samples = self.missed_samples.saturating_add(1);
+            }
         }
         let is_over = self.max_samples.is_some_and(|max| self.sample_count >= max);
         let found = self

@@ -357,15 +357,14 @@ fn errors_and_rebuilds_since_trouble_began_are_its_cause() {
 #[test]
 fn a_read_that_hangs_delays_no_sample() {
     let host = host();
-    host.pipe("sys/block/md0/md/sync_action");
+    let rest = host.unfinished_pipe("sys/block/md0/md/sync_action");
     let start = Instant::now();
     let (out, _, exit) = run("--json --all 0.1 3", &host);
     assert_eq!((exit, out.lines().count()), (Exit::Success, 12), "{out}");
+    drop(rest);
+    // Nothing is written to it any more.
     let (out, _, exit) = run("devices", &host);
-    assert!(
-        exit == Exit::Success && out.contains("\nsdb") && !out.contains("errors"),
-        "{out}"
-    );
+    assert!(exit == Exit::Success && out.contains("\nsdb"), "{out}");
     assert!(
         start.elapsed() < Duration::from_secs(3),
         "{:?}",

@@ -4,6 +4,7 @@
 
 mod counter_width;
 mod invariants;
+mod logs;
 mod parser_vs_procfs;
 mod program;
 mod properties;

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::{FileTypeExt, symlink};
+use std::os::unix::fs::{FileTypeExt, lchown, symlink};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -12,13 +12,13 @@ use blkstat::clock::WaitOutcome;
 use blkstat::commands::Record;
 use blkstat::counters::Sample;
 use blkstat::exit::Exit;
-use blkstat::sink::Rotation;
+use blkstat::sink::{Rotation, gzip_bytes};
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::lab::{Lab, by_size, read, replay, wait_for_samples};
 use crate::support::in_process::of_plan;
-use crate::support::program::blkstat;
+use crate::support::program::{BLKSTAT, blkstat};
 
 #[test]
 fn a_file_that_cannot_be_written_is_one_line_and_exit_2() {
@@ -155,7 +155,7 @@ fn a_recording_that_is_deleted_goes_on_in_a_new_file() {
 }
 
 #[test]
-fn a_read_error_ends_a_recording_and_reports_what_was_saved() {
+fn a_sample_that_cannot_be_read_is_missed() {
     let lab = Lab::new();
     let clock = lab.clock(0, |n| {
         if n == 3 {
@@ -163,18 +163,188 @@ fn a_read_error_ends_a_recording_and_reports_what_was_saved() {
         }
         WaitOutcome::Due
     });
-    let (_, err, exit) = lab.record_with(lab.plan("a.txt.gz", 50), &clock);
+    let (_, err, exit) = lab.record_with(lab.plan("a.txt.gz", 8), &clock);
+    let lines: Vec<&str> = err.lines().collect();
     assert!(
-        err.starts_with("blkstat: cannot read ") && err.lines().count() == 1,
+        lines.len() == 2
+            && lines[0].contains("cannot be read: No such file or directory; samples are missed")
+            && lines[1].ends_with("can be read again; 1 sample missed"),
         "{err}"
     );
-    assert!(
-        err.ends_with("; 3 complete samples saved, up to 18:22:11\n"),
-        "{err}"
-    );
+    let samples = read(
+        fs::File::open(lab.path("a.txt.gz"))
+            .map(flate2::read::MultiGzDecoder::new)
+            .unwrap(),
+    )
+    .0;
+    let missed: Vec<u64> = samples.iter().map(|sample| sample.missed_samples).collect();
     assert_eq!(
-        (exit, replay(&lab.path("a.txt.gz")).0.len()),
-        (Exit::Error, 3)
+        (exit, missed),
+        (Exit::Success, vec![0, 0, 0, 1, 0, 0, 0, 0, 0])
+    );
+}
+
+/// Records eight intervals, with something happening to the file after three samples. Returns the message.
+fn record_with_loss(lab: &Lab, plan: Record, happen: impl Fn()) -> String {
+    let file = plan.file.clone();
+    let clock = lab.clock(0, |n| {
+        if n == 3 {
+            wait_for_samples(&file, 3);
+            happen();
+        }
+        WaitOutcome::Due
+    });
+    let (_, err, exit) = lab.record_with(plan, &clock);
+    assert_eq!((exit, err.lines().count()), (Exit::Success, 1), "{err}");
+    err
+}
+
+#[test]
+fn a_recording_goes_on_beside_a_file_that_replaced_its_own() {
+    let lab = Lab::new();
+    for (name, next) in [("a.txt", "a.txt.1"), ("b.txt.gz", "b.txt.1.gz")] {
+        let file = lab.path(name);
+        let err = record_with_loss(&lab, lab.plan(name, 8), || {
+            fs::write(lab.path("other"), "mine").unwrap();
+            fs::rename(lab.path("other"), &file).unwrap();
+        });
+        assert!(
+            err.contains(" was replaced by another file") && err.ends_with(&format!("{next}\n")),
+            "{err}"
+        );
+        assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
+        assert_eq!(replay(&lab.path(next)).0.len(), 6);
+    }
+}
+
+#[test]
+fn a_recording_goes_on_when_its_directory_is_removed() {
+    let lab = Lab::new();
+    for name in ["one/a.txt", "two/a.txt.gz"] {
+        let file = lab.path(name);
+        fs::create_dir(file.parent().unwrap()).unwrap();
+        let err = record_with_loss(&lab, lab.plan(name, 8), || {
+            fs::remove_dir_all(file.parent().unwrap()).unwrap();
+        });
+        assert!(
+            err.ends_with(
+                " was deleted, with the samples before; the recording goes on in a new file\n"
+            ),
+            "{err}"
+        );
+        assert_eq!(replay(&file).0.len(), 6);
+    }
+}
+
+#[test]
+fn a_recording_goes_on_in_a_file_that_was_truncated() {
+    let lab = Lab::new();
+    for name in ["a.txt", "b.txt.gz"] {
+        let file = lab.path(name);
+        let err = record_with_loss(&lab, lab.plan(name, 8), || {
+            fs::OpenOptions::new()
+                .write(true)
+                .open(&file)
+                .unwrap()
+                .set_len(0)
+                .unwrap();
+        });
+        assert!(
+            err.ends_with(" was truncated; the recording goes on in it\n"),
+            "{err}"
+        );
+        assert_eq!(replay(&file), (replay(&file).0, Vec::new()));
+        assert_eq!(replay(&file).0.len(), 6);
+    }
+}
+
+#[test]
+fn a_recording_rotates_around_a_directory() {
+    let lab = Lab::new();
+    for keep in [None, Some(1), Some(2)] {
+        let folder = lab.path(&format!("keep{}", keep.unwrap_or(0)));
+        for taken in ["a.txt.1", "a.txt.3"] {
+            fs::create_dir_all(folder.join(taken).join("mine")).unwrap();
+        }
+        let plan = Record {
+            rotate: Some(by_size(600, keep)),
+            force: true,
+            ..lab.plan(folder.join("a.txt").to_str().unwrap(), 8)
+        };
+        let (_, err, exit) = lab.record(plan, 0);
+        assert_eq!((err.as_str(), exit), ("", Exit::Success));
+        assert!(folder.join("a.txt.1/mine").is_dir() && folder.join("a.txt.3/mine").is_dir());
+        assert!(folder.join("a.txt.2").is_file());
+        assert_eq!(folder.join("a.txt.4").exists(), keep != Some(1));
+    }
+}
+
+#[test]
+fn a_recording_goes_on_when_its_file_has_reached_the_limit_of_sizes() {
+    let lab = Lab::new();
+    let script = "ulimit -f 4; exec \"$0\" record \"$1\" --root \"$2\" --no-who 10ms 200";
+    for (name, next) in [("a.txt", "a.txt.1"), ("b.txt.gz", "b.txt.1.gz")] {
+        let output = Command::new("sh")
+            .args(["-c", script, BLKSTAT])
+            .args([lab.path(name), lab.root()])
+            .output()
+            .unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{err}");
+        assert!(
+            err.contains("has reached a limit of its size; the recording goes on in "),
+            "{err}"
+        );
+        let samples = replay(&lab.path(name)).0.len() + replay(&lab.path(next)).0.len();
+        assert!(samples > 3, "{samples}");
+    }
+}
+
+#[test]
+fn links_and_files_that_are_no_recordings_are_not_written() {
+    let lab = Lab::new();
+    let recorded = lab.path("recorded.txt");
+    lab.record_quietly(lab.plan("recorded.txt", 1), 0);
+    symlink(&recorded, lab.path("own")).unwrap();
+    symlink(&recorded, lab.path("planted")).unwrap();
+    let is_planted = lchown(lab.path("planted"), Some(12345), None).is_ok();
+    fs::write(lab.path("passwd"), "root:x:0:0:root\n").unwrap();
+    fs::write(lab.path("packed.gz"), gzip_bytes(b"root:x:0:0:root\n")).unwrap();
+    let before = fs::read(&recorded).unwrap();
+    let real = recorded.canonicalize().unwrap();
+    let with_real = format!(
+        "own is a symbolic link, which is not followed; name the file it leads to: {}\n",
+        real.display()
+    );
+    let planted = "planted is a symbolic link of another user, which is not followed\n";
+    let foreign =
+        "it begins with 'root:x:0:0:root' and is not a recording; record to another file\n";
+    for (name, force, message) in [
+        ("own", false, &*with_real),
+        ("own", true, &with_real),
+        ("planted", false, planted),
+        ("planted", true, planted),
+        ("passwd", false, foreign),
+        ("packed.gz", false, foreign),
+    ] {
+        if name == "planted" && !is_planted {
+            continue;
+        }
+        let plan = Record {
+            append: !force,
+            force,
+            ..lab.plan(name, 1)
+        };
+        let (_, err, exit) = lab.record(plan, 0);
+        assert!(
+            err.ends_with(message) && exit == Exit::Error,
+            "{name}: {err}"
+        );
+    }
+    assert_eq!(fs::read(&recorded).unwrap(), before);
+    assert_eq!(
+        fs::read_to_string(lab.path("passwd")).unwrap(),
+        "root:x:0:0:root\n"
     );
 }
 

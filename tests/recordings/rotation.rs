@@ -262,21 +262,16 @@ fn a_recording_that_is_moved_elsewhere_is_rotated_without_it() {
 }
 
 #[test]
-fn a_symbolic_link_is_recorded_to_but_not_rotated() {
+fn a_symbolic_link_is_not_rotated() {
     let lab = Lab::new();
     fs::write(lab.path("a.txt"), "").unwrap();
     std::os::unix::fs::symlink("a.txt", lab.path("link")).unwrap();
-    let plan = || Record {
+    let plan = Record {
         append: true,
+        rotate: Some(by_size(3000, None)),
         ..lab.plan("link", 40)
     };
-    let (_, err, exit) = lab.record(
-        Record {
-            rotate: Some(by_size(3000, None)),
-            ..plan()
-        },
-        0,
-    );
+    let (_, err, exit) = lab.record(plan, 0);
     assert!(
         err.ends_with("is a symbolic link; --rotate would rename the link, not the file\n"),
         "{err}"
@@ -285,6 +280,4 @@ fn a_symbolic_link_is_recorded_to_but_not_rotated() {
         (exit, fs::metadata(lab.path("a.txt")).unwrap().len()),
         (Exit::Error, 0)
     );
-    lab.record_quietly(plan(), 0);
-    assert_eq!(replay(&lab.path("a.txt")).0.len(), 41);
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -72,13 +72,22 @@ impl FakeRoot {
         self
     }
 
-    /// Replaces a file by a pipe that nothing is ever written to: reading it hangs.
+    /// Replaces a file by a pipe that nothing is ever written to.
     pub(crate) fn pipe(&self, path: &str) -> &Self {
         let path = self.path.join(path);
         let _ = fs::remove_file(&path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
         self
+    }
+
+    /// Replaces a file by a pipe to which only a beginning is written: reading it hangs while what is returned lives.
+    pub(crate) fn unfinished_pipe(&self, path: &str) -> fs::File {
+        let path = self.pipe(path).path.join(path);
+        let options = fs::OpenOptions::new().read(true).write(true).to_owned();
+        let mut pipe = options.open(path).unwrap();
+        pipe.write_all(b"r").unwrap();
+        pipe
     }
 
     pub(crate) fn link(&self, path: &str, target: impl AsRef<Path>) -> &Self {

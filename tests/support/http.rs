@@ -67,7 +67,11 @@ impl Exporter {
     /// Starts it at a free port, with more arguments.
     pub(crate) fn start(arguments: &str) -> Self {
         let program = blkstat(&format!("export --listen 0 {arguments}"));
-        let mut child = program.spawn(Stdio::null(), Stdio::piped());
+        Self::of(program.spawn(Stdio::null(), Stdio::piped()))
+    }
+
+    /// Waits until a program that was just started says where it serves metrics.
+    pub(crate) fn of(mut child: Child) -> Self {
         let mut line = String::new();
         let mut errors = BufReader::new(child.stderr.take().unwrap());
         errors.read_line(&mut line).unwrap();

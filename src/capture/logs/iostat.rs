@@ -104,6 +104,10 @@ impl IostatLog {
             return Ok(());
         }
         if let Some((columns, is_name_last)) = header(&words) {
+            // A doubled line.
+            if self.open.columns == columns && self.open.rows.is_empty() {
+                return Ok(());
+            }
             if self.open.tables.contains(&columns) {
                 self.end_report(contents);
             }

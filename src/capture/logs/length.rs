@@ -1,5 +1,6 @@
 //! How long the intervals of a log without times are, as its numbers show.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use jiff::SignedDuration;
@@ -9,10 +10,16 @@ use super::Report;
 /// The longest interval that is looked for, in seconds. Rates are rounded to hundredths, so that any number is a whole
 /// number of requests in 100 s.
 const MAX_SECONDS: usize = 60;
+/// The lengths that people choose.
+const USUAL: [usize; 12] = [1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30, 60];
+/// How likely another one is, compared with these.
+const UNUSUAL: f64 = 0.05;
+/// How likely a rate is that does not fit to the length.
+const UNEXPLAINED: f64 = 1e-3;
 /// Beside a length that is sure, this few rates may be of a shorter or a longer interval.
 const MIN_SHARE: f64 = 0.9;
 /// How unlikely it must be that rates fit to a length by chance.
-const MAX_CHANCE: f64 = 1e-4;
+const MAX_CHANCE: f64 = 2e-3;
 /// The same before the rest of a stream is seen.
 const MAX_EARLY_CHANCE: f64 = 1e-9;
 /// An interval may be off its length by a tick of the clock from which it is measured, in seconds.
@@ -25,9 +32,12 @@ pub(super) struct Lengths {
     exact: Vec<Duration>,
     /// For each length in seconds, the rates that are whole numbers of requests: if it is exact, and if it is off by a tick.
     fits: Vec<[Fit; 2]>,
-    /// Some of the rates, which are not the same.
-    different: Vec<f64>,
+    /// The rates that were taken: the same one again tells nothing new.
+    known: HashSet<u64>,
 }
+
+/// The most rates that are taken.
+const MAX_RATES: usize = 100_000;
 
 /// As many different rates of an interval of twice the length would not all be even numbers of requests.
 const MANY_RATES: usize = 16;
@@ -79,8 +89,8 @@ impl Lengths {
             let merges = [&device.rates.reads, &device.rates.writes].map(|rates| rates.merges);
             let counts = device.ios().chain(merges.into_iter().flatten());
             for per_s in counts.filter(|per_s| *per_s > 0.0) {
-                if self.different.len() < MANY_RATES && !self.different.contains(&per_s) {
-                    self.different.push(per_s);
+                if self.known.len() == MAX_RATES || !self.known.insert(per_s.to_bits()) {
+                    continue;
                 }
                 let is_whole = |seconds: f64| is_whole(per_s, seconds, digits);
                 let is_of_second = is_whole(1.0);
@@ -109,7 +119,7 @@ impl Lengths {
 
     /// Returns whether what follows would show the same length.
     pub(super) fn is_sure(&self) -> bool {
-        let has_many = self.different.len() == MANY_RATES;
+        let has_many = self.known.len() >= MANY_RATES;
         !self.exact.is_empty() || has_many && self.find(MAX_EARLY_CHANCE).is_some()
     }
 
@@ -124,14 +134,26 @@ impl Lengths {
         Some(Duration::from_secs(seconds.try_into().ok()?))
     }
 
-    /// Returns the shortest length that rates fit to, exactly if possible, in seconds.
+    /// Returns the most likely length that rates fit to, in seconds.
     fn find(&self, max_chance: f64) -> Option<usize> {
+        let mut best: Option<(usize, f64)> = None;
         for (seconds, fits) in self.fits.iter().enumerate().skip(1) {
-            if fits.iter().any(|fit| fit.is_it(max_chance)) {
-                return Some(seconds);
+            let Some(fit) = fits.iter().find(|fit| fit.is_it(max_chance)) else {
+                continue;
+            };
+            // What is whole in a second, too, is left out of the rates of longer intervals.
+            let all = self.known.len() as f64;
+            let others = fit.rates - fit.whole;
+            let mut likelihood =
+                -(all - others) * (fit.by_chance / fit.rates).ln() + others * UNEXPLAINED.ln();
+            if !USUAL.contains(&seconds) {
+                likelihood += UNUSUAL.ln();
+            }
+            if best.is_none_or(|(_, most)| likelihood > most) {
+                best = Some((seconds, likelihood));
             }
         }
-        None
+        best.map(|(seconds, _)| seconds)
     }
 }
 

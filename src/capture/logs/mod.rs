@@ -446,7 +446,7 @@ impl LogScan {
             length: lengths.decide(),
             has_one_head: self.heads == 1,
             has_single_intervals,
-            lists_idle: self.lists_idle || same_names > 9 * other_names,
+            lists_idle: self.lists_idle || other_names <= 2 || same_names > other_names,
             hosts: self.logs.hosts,
         }
     }

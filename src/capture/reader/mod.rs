@@ -197,7 +197,8 @@ impl<R: Read> Reader<R> {
         self.is_prompt = true;
     }
 
-    /// Makes the reader hand out a truncated sample with the lines that are or seem complete, as pt-diskstats does.
+    /// Makes the reader hand out a truncated sample with the lines that are or seem complete, and the lines of a device that is
+    /// listed again, as pt-diskstats does.
     pub fn keep_truncated_sample(&mut self) {
         self.keeps_truncated_sample = true;
     }
@@ -558,6 +559,7 @@ impl<R: Read> Reader<R> {
                 &line[at..],
                 ended,
                 is_complete,
+                self.keeps_truncated_sample,
                 previous,
                 &mut sample.devices,
             ) {

@@ -1,7 +1,7 @@
 //! The state of a reader: facts about the capture beside its samples, the device lines of a sample, the position, and the
 //! segments between the points where time breaks, which no interval spans.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +13,8 @@ use crate::capture::annotation::RecordingHeader;
 use crate::capture::diskstats_line::{LineError, has_lost_columns, parse_line};
 use crate::capture::time_form::TimeForm;
 use crate::capture::{
-    MAX_BASELINE_NAME_BYTES, MAX_BASELINES, MAX_DEVICES_PER_SAMPLE, MAX_SAMPLE_BYTES, slot,
+    MAX_BASELINE_NAME_BYTES, MAX_BASELINES, MAX_DEVICES_PER_SAMPLE, MAX_SAMPLE_BYTES,
+    NamesInSample, slot,
 };
 use crate::counters::{Columns, Counters, Device, Sample, wrapping_sub_u32};
 use crate::topology::{Node, Topology};
@@ -214,15 +215,21 @@ pub(super) struct SampleDevices {
     has_too_many: bool,
     /// The last line seems to have lost its end, or the devices are those of two samples.
     pub(super) are_damaged: bool,
+    names: NamesInSample,
     /// The lines with fewer columns than before.
     with_fewer_columns: usize,
-    /// The first device has occurred once more.
+    /// The first device has occurred once more, and not just after its line.
     has_begun_again: bool,
 }
 
 impl SampleDevices {
     pub(super) fn clear(&mut self) {
-        *self = Self::default();
+        let mut names = std::mem::take(&mut self.names);
+        names.clear();
+        *self = Self {
+            names,
+            ..Self::default()
+        };
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -275,7 +282,9 @@ impl SampleDevices {
         (missing > 0).then(|| format!("last sample {lack}, as if truncated; skipped"))
     }
 
-    /// Adds the device of a line to `devices`. If the line is not `is_complete`, it may have lost its end and is compared with the `previous` sample. Returns whether it has its end.
+    /// Adds the device of a line to `devices`. If the line is not `is_complete`, it may have lost its end and is
+    /// compared with the `previous` sample. A device that the sample has already is left out, unless `keeps_repeated`. Returns
+    /// whether the line has its end.
     ///
     /// # Errors
     /// A warning if the line is not valid, or if its device is the first that exceeds the limits; further ones are
@@ -285,6 +294,7 @@ impl SampleDevices {
         line: &[u8],
         ended: bool,
         is_complete: bool,
+        keeps_repeated: bool,
         previous: &Sample,
         devices: &mut Vec<Device>,
     ) -> Result<bool, LineError> {
@@ -303,12 +313,13 @@ impl SampleDevices {
         let index = self.count;
         match parse_line(line, slot(devices, index)) {
             Ok(()) => {
+                self.has_begun_again |= index > 1 && devices[index].name == devices[0].name;
+                let before = previous.devices.get(index);
+                if !keeps_repeated && !self.names.add(&devices[..=index], before)? {
+                    return Ok(true);
+                }
                 self.count += 1;
-                self.has_begun_again |= index > 0 && devices[index].name == devices[0].name;
-                let before = previous
-                    .devices
-                    .get(index)
-                    .filter(|before| before.name == devices[index].name);
+                let before = before.filter(|before| before.name == devices[index].name);
                 let counters = &devices[index].counters;
                 let has_fewer = before.is_some_and(|one| counters.columns < one.counters.columns);
                 self.with_fewer_columns += usize::from(has_fewer);
@@ -412,7 +423,6 @@ impl Continuity {
 }
 
 fn reason_of_devices(previous: &Sample, sample: &Sample, interval_s: f64) -> Option<&'static str> {
-    let before = |name: &str| previous.devices.iter().find(|device| device.name == name);
     // The devices are nearly always the same, in the same order.
     let is_at_place = previous
         .devices
@@ -422,10 +432,15 @@ fn reason_of_devices(previous: &Sample, sample: &Sample, interval_s: f64) -> Opt
     let pairs: Vec<_> = if is_at_place {
         previous.devices.iter().zip(&sample.devices).collect()
     } else {
+        let before: HashMap<&str, &Device> = previous
+            .devices
+            .iter()
+            .map(|device| (device.name.as_str(), device))
+            .collect();
         sample
             .devices
             .iter()
-            .filter_map(|device| Some((before(&device.name)?, device)))
+            .filter_map(|device| Some((*before.get(device.name.as_str())?, device)))
             .collect()
     };
     if pairs.is_empty() && !previous.devices.is_empty() && !sample.devices.is_empty() {

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::capture::{MAX_DEVICES_PER_SAMPLE, MAX_SAMPLE_BYTES};
+use crate::capture::{MAX_DEVICES_PER_CAPTURE, MAX_DEVICES_PER_SAMPLE, MAX_SAMPLE_BYTES};
 
 /// Returns all samples as (seconds, segment, devices) and all warnings as (line, message).
 #[allow(clippy::type_complexity)]
@@ -75,6 +75,30 @@ fn an_invalid_line_does_not_affect_other_lines() {
             3,
             "invalid number 'x' in 'reads completed'; line skipped".to_owned()
         )]
+    );
+}
+
+#[test]
+fn the_second_line_of_a_device_in_a_sample_is_skipped() {
+    let first = sample(10, &[("sda", 1), ("sda", 5), ("sdb", 2), ("sdb", 2)]);
+    // The same again, in the order of the sample before, and then in another one.
+    let same = sample(11, &[("sda", 3), ("sdb", 4), ("sda", 9), ("sdb", 9)]);
+    let other = sample(12, &[("sdb", 6), ("sda", 7), ("sda", 7), ("sdc", 1)]);
+    let (samples, warnings) = read((first + &same + &other).as_bytes());
+    let names = [
+        devices(&["sda 1", "sdb 2"]),
+        devices(&["sda 3", "sdb 4"]),
+        devices(&["sdb 6", "sda 7", "sdc 1"]),
+    ];
+    let read: Vec<_> = samples.into_iter().map(|sample| sample.2).collect();
+    assert_eq!(read, names);
+    assert_eq!(
+        warnings.iter().map(|warning| warning.0).collect::<Vec<_>>(),
+        [3, 5, 9, 10, 14]
+    );
+    assert_eq!(
+        warnings[0].1,
+        "'sda' is listed twice in a sample; second line skipped"
     );
 }
 
@@ -276,9 +300,13 @@ fn of_many_warnings_the_first_are_kept_and_the_rest_counted() {
 
 #[test]
 fn devices_beyond_the_limits_are_skipped() {
-    let mut devices = vec![("sda", 1); MAX_DEVICES_PER_SAMPLE + 5];
-    devices[0].0 = "sdb";
-    let text = sample(10, &devices) + &sample(11, &[("sda", 2)]);
+    let names: Vec<String> = (0..MAX_DEVICES_PER_SAMPLE + 5)
+        .map(|at| format!("sd{at}"))
+        .collect();
+    let devices: Vec<_> = names.iter().map(|name| (name.as_str(), 1)).collect();
+    // A last sample with another last device would look truncated.
+    let last = &names[MAX_DEVICES_PER_SAMPLE - 1];
+    let text = sample(10, &devices) + &sample(11, &[(last.as_str(), 2)]);
     let (samples, warnings) = read(text.as_bytes());
     assert_eq!(
         samples
@@ -287,21 +315,18 @@ fn devices_beyond_the_limits_are_skipped() {
             .collect::<Vec<_>>(),
         [MAX_DEVICES_PER_SAMPLE, 1]
     );
-    let message = "sample exceeds 100000 devices or 32 MiB; remaining devices skipped".to_owned();
+    let message = "sample exceeds 25000 devices or 32 MiB; remaining devices skipped".to_owned();
     assert_eq!(
         warnings,
         [(MAX_DEVICES_PER_SAMPLE as u64 + 2, message.clone())]
     );
     let long = "x".repeat(60_000);
-    let mut devices = vec![(long.as_str(), 1); 600];
-    let other = long.replace('x', "y");
-    devices[0].0 = &other;
-    let text = sample(10, &devices) + &sample(11, &[("sda", 2)]);
+    let names: Vec<String> = (100..700).map(|at| format!("{long}{at}")).collect();
+    let devices: Vec<_> = names.iter().map(|name| (name.as_str(), 1)).collect();
+    let count = MAX_SAMPLE_BYTES / line(&names[0], 1).len();
+    let text = sample(10, &devices) + &sample(11, &[(names[count - 1].as_str(), 2)]);
     let (samples, warnings) = read(text.as_bytes());
-    assert_eq!(
-        (samples[0].2.len(), samples[1].2.len()),
-        (MAX_SAMPLE_BYTES / line(&long, 1).len(), 1)
-    );
+    assert_eq!((samples[0].2.len(), samples[1].2.len()), (count, 1));
     assert_eq!(warnings[0].1, message);
 }
 
@@ -466,4 +491,22 @@ proptest! {
         let is_in_sample = recording[..cut].rfind("TS ") > recording[..cut].rfind("\"complete\":true}");
         prop_assert!(warnings.len() == 1 || !is_in_sample, "{warnings:?}");
     }
+}
+
+#[test]
+fn devices_beyond_those_of_any_capture_are_skipped() {
+    let mut text = String::new();
+    let names: Vec<String> = (0..MAX_DEVICES_PER_CAPTURE + 20_000)
+        .map(|at| format!("sd{at}"))
+        .collect();
+    for (second, names) in (10..).zip(names.chunks(20_000)) {
+        let devices: Vec<_> = names.iter().map(|name| (name.as_str(), 1)).collect();
+        text += &sample(second, &devices);
+    }
+    let (samples, warnings) = read(text.as_bytes());
+    let counts: Vec<usize> = samples.iter().map(|sample| sample.2.len()).collect();
+    assert_eq!(counts, [20_000, 20_000, 10_000]);
+    let skipped = "capture exceeds 50000 devices; further devices skipped";
+    let of_limit = |warning: &&(u64, String)| warning.1 == skipped;
+    assert_eq!(warnings.iter().filter(of_limit).count(), 1, "{warnings:?}");
 }

@@ -40,7 +40,9 @@ use crate::sink::{
     Destination, EndOnDrop, IfExists, RecordingFile, Rotation, WriteProgress, WriteQueue,
     block_device_message, rotated_name, write_recording,
 };
-use crate::source::{DeviceResolver, HealthReader, IoScanner, Live, ScanScope, read_topology};
+use crate::source::{
+    DeviceResolver, HealthReader, IoScanner, Live, ReadFailure, ScanScope, read_topology,
+};
 
 /// The operands of `record`, for the help.
 pub(super) const OPERANDS: &[Operand] = &[
@@ -419,6 +421,22 @@ impl Recording<'_> {
                 || status(self.recorder.samples, &self.queue.progress()),
                 context,
             );
+            if let Some(exit) = self.read_next(sample, &mut deadlines, context) {
+                return Ok(exit);
+            }
+        }
+    }
+
+    /// Reads the next sample when it is due. One that cannot be read is missed. Returns the exit code if the recording ends
+    /// first.
+    fn read_next(
+        &mut self,
+        sample: &mut Sample,
+        deadlines: &mut Deadlines,
+        context: &mut RunContext<'_>,
+    ) -> Option<Exit> {
+        let (mut failure, mut all_missed) = (ReadFailure::default(), 0);
+        loop {
             let (deadline, missed) = deadlines.next(context.clock.monotonic());
             if let Some(scanner) = &self.scanner {
                 scanner.request(deadline);
@@ -427,15 +445,22 @@ impl Recording<'_> {
                 .clock
                 .wait(Some(deadline), Some(self.queue.failure()))
             {
-                WaitOutcome::Signal(signal) => return Ok(Exit::Signal(signal)),
+                WaitOutcome::Signal(signal) => return Some(Exit::Signal(signal)),
                 // The writer failed, and the end of the recording reports why.
-                WaitOutcome::Input => return Ok(Exit::Error),
-                WaitOutcome::Due if self.queue.is_done() => return Ok(Exit::Error),
+                WaitOutcome::Input => return Some(Exit::Error),
+                WaitOutcome::Due if self.queue.is_done() => return Some(Exit::Error),
                 WaitOutcome::Due => {}
             }
-            let skipped = deadlines.skip_passed(context.clock.monotonic());
-            context.read_live(&mut self.source, sample, &mut self.warnings)?;
-            sample.missed_samples = missed + skipped;
+            all_missed += missed + deadlines.skip_passed(context.clock.monotonic());
+            let read = context.read_live(&mut self.source, sample, &mut self.warnings);
+            if let Some(text) = failure.observe(read.as_ref().err()) {
+                self.warnings.warn_input(&text, context.err);
+            }
+            if read.is_ok() {
+                sample.missed_samples = all_missed;
+                return None;
+            }
+            all_missed += 1;
         }
     }
 
@@ -559,11 +584,6 @@ impl FileEvents {
     /// Returns messages about what has happened since the last call.
     fn messages(&mut self, state: &WriteProgress, name: &str) -> Vec<String> {
         let old = std::mem::replace(&mut self.0, state.clone());
-        let deleted = || {
-            format!(
-                "{name} was deleted, with the samples before; the recording goes on in a new file"
-            )
-        };
         let damaged = || {
             let (kept, reason) = (
                 rotated_name(Path::new(name), 1),
@@ -581,7 +601,7 @@ impl FileEvents {
             None => format!("{name}: samples are written again"),
         };
         let messages = [
-            (old.deletions != state.deletions).then(deleted),
+            (old.losses != state.losses).then(|| state.loss.clone()),
             (old.damage != state.damage).then(damaged),
             (old.obstacle != state.obstacle).then(blocked),
         ];

@@ -172,6 +172,24 @@ impl Sampler {
             _stop: stop,
         })
     }
+
+    /// What is left of a sampler whose thread panicked.
+    #[cfg(test)]
+    pub(super) fn that_panicked() -> Self {
+        let (_, stop) = Signals::of_thread().unwrap();
+        let (wake, _) = UnixStream::pair().unwrap();
+        let (_, updates) = sync_channel(1);
+        Self {
+            updates,
+            wake,
+            shared: Arc::new(Shared {
+                texts: Mutex::new(SampleTexts::new(LIVE_HISTORY_S, 0)),
+                queue: Mutex::default(),
+                messages: Mutex::default(),
+            }),
+            _stop: stop,
+        }
+    }
 }
 
 /// Sends updates and wakes the screen.

@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::os::fd::AsFd;
 use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, TryRecvError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -170,13 +171,22 @@ fn wait_for_start(
                 return Err(error.unwrap_or_else(|| anyhow!("no samples")));
             }
             Ok(Update::Events(_) | Update::Progress(_)) => {}
-            Err(_) => {
+            Err(RecvTimeoutError::Timeout) => {
                 if let Some(signal) = context.clock.signal() {
                     return Ok(Err(Exit::Signal(signal)));
                 }
             }
+            Err(RecvTimeoutError::Disconnected) => {
+                print_messages();
+                return Err(failed_thread());
+            }
         }
     }
+}
+
+/// The error of a sampling thread that ended without saying why: it panicked.
+fn failed_thread() -> anyhow::Error {
+    anyhow!("the thread that takes the samples failed")
 }
 
 /// Panics on Ctrl-X, so that tests can check the state of the terminal afterwards.
@@ -213,7 +223,7 @@ impl Session {
             if let Some(exit) = self.wait(context)? {
                 return Ok(exit);
             }
-            self.take_updates(context);
+            self.take_updates(context)?;
             self.update_recording();
             if let Some(message) = self.exports.take_message() {
                 self.app.say(message);
@@ -262,14 +272,10 @@ impl Session {
             self.signals.clear();
         }
         if has_updates {
-            loop {
-                match (&self.sampler.wake).read(&mut [0; 256]) {
-                    Ok(1..) => {}
-                    // The thread has ended. Its pipe would now always be readable, so it is no longer waited for.
-                    Ok(0) => break self.has_sampling_ended = true,
-                    Err(_) => break,
-                }
-            }
+            while (&self.sampler.wake)
+                .read(&mut [0; 256])
+                .is_ok_and(|length| length > 0)
+            {}
         }
         let mut events = Vec::new();
         if has_keys {
@@ -319,9 +325,19 @@ impl Session {
     }
 
     /// Takes the updates of the sampling thread.
-    fn take_updates(&mut self, context: &RunContext<'_>) {
+    ///
+    /// # Errors
+    /// If the thread panicked.
+    fn take_updates(&mut self, context: &RunContext<'_>) -> Result<()> {
         let began = context.clock.monotonic();
-        while let Ok(update) = self.sampler.updates.try_recv() {
+        while !self.has_sampling_ended {
+            let update = match self.sampler.updates.try_recv() {
+                Ok(update) => update,
+                Err(TryRecvError::Empty) => break,
+                Err(TryRecvError::Disconnected) => return Err(failed_thread()),
+            };
+            // Its pipe would from now on always be readable, so it is no longer waited for.
+            self.has_sampling_ended = matches!(update, Update::Ended(_));
             match update {
                 Update::Interval(rows, topology) => {
                     if self.app.options.source == Source::Live {
@@ -358,6 +374,7 @@ impl Session {
                 break;
             }
         }
+        Ok(())
     }
 
     fn toggle_recording(&mut self, context: &RunContext<'_>) {
@@ -411,5 +428,32 @@ impl Session {
         self.recording
             .take()
             .map(|recording| recording.end(&self.sampler.shared))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::RealClock;
+
+    #[test]
+    fn a_panic_of_the_sampling_thread_ends_the_program() {
+        let clock = RealClock::new(None);
+        let mut err = Vec::new();
+        let mut context = RunContext {
+            clock: &clock,
+            environment: &|_| None,
+            out: &mut std::io::sink(),
+            err: &mut err,
+            is_terminal: false,
+            err_is_terminal: false,
+            may_lock_memory: false,
+        };
+        let started = wait_for_start(&Sampler::that_panicked(), false, &mut context);
+        let error = started.map(drop).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the thread that takes the samples failed"
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! Incidents: the trouble that devices stacked on each other share.
 
 use std::cmp::Ordering;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -68,12 +68,6 @@ impl IncidentSummary {
         self.devices.iter().any(|one| one.names.device == device)
     }
 
-    /// The most severe verdict on a device of it; `None` if the device is not part of it, or not shown.
-    pub fn verdict_on(&self, device: &str) -> Option<Verdict> {
-        let own = self.devices.iter().find(|one| one.names.device == device);
-        own.and_then(|one| one.verdict)
-    }
-
     /// Compares two incidents for a list with the worst first.
     pub fn worst_first(&self, other: &Self) -> Ordering {
         other.trouble_s.total_cmp(&self.trouble_s)
@@ -125,7 +119,11 @@ pub(super) struct Trouble<'a> {
 #[derive(Clone, Debug, Default)]
 pub(in crate::intervals) struct IncidentTracker {
     /// Those that go on, by their numbers.
-    open: Vec<Tracked>,
+    open: BTreeMap<u64, Tracked>,
+    /// The numbers of those that go on, by the devices that they have reached.
+    open_on: HashMap<String, BTreeSet<u64>>,
+    /// The latest of those with a limit of a cgroup as their cause, by its device.
+    limited: HashMap<String, u64>,
     finished: Vec<Tracked>,
     count: u64,
 }
@@ -133,8 +131,20 @@ pub(in crate::intervals) struct IncidentTracker {
 impl IncidentTracker {
     /// Ends the incidents that `goes_on` returns false for: no device is in an event of theirs any more.
     pub(super) fn close(&mut self, goes_on: impl Fn(u64) -> bool) {
-        let ended = self.open.extract_if(.., |one| !goes_on(one.incident.id));
-        self.finished.extend(ended.map(Tracked::finished));
+        for (id, tracked) in std::mem::take(&mut self.open) {
+            if goes_on(id) {
+                self.open.insert(id, tracked);
+                continue;
+            }
+            for names in &tracked.devices {
+                if let Some(ids) = self.open_on.get_mut(&names.device) {
+                    ids.remove(&id);
+                }
+            }
+            self.finished.push(tracked.finished());
+        }
+        self.open_on.retain(|_, ids| !ids.is_empty());
+        self.limited.retain(|_, id| self.open.contains_key(id));
     }
 
     /// Forgets incidents of which no event is left.
@@ -145,58 +155,70 @@ impl IncidentTracker {
     /// Adds a step of a device in trouble. Returns the number of its incident.
     pub(super) fn observe(&mut self, trouble: &Trouble<'_>) -> u64 {
         let own = trouble.event.incident;
-        let at = self
-            .open
-            .iter()
-            .position(|one| Some(one.incident.id) == own)
+        let is_open = own.is_some_and(|id| self.open.contains_key(&id));
+        let id = own
+            .filter(|_| is_open)
             .unwrap_or_else(|| self.join(trouble));
-        let tracked = &mut self.open[at];
+        let Some(tracked) = self.open.get_mut(&id) else {
+            return id;
+        };
         tracked.note_step(trouble);
         tracked.note_cause(trouble);
-        tracked.note_usage(trouble);
-        tracked.incident.id
+        let is_on = |device: &str| {
+            let ids = self.open_on.get(device);
+            ids.is_some_and(|ids| ids.contains(&id))
+        };
+        tracked.note_usage(trouble, is_on);
+        if let Some(limit) = tracked.incident.cgroup_limit() {
+            self.limited.insert(limit.device.to_string(), id);
+        }
+        id
     }
 
     /// Returns an open incident.
     pub(super) fn open(&self, id: u64) -> Option<&Arc<Incident>> {
-        self.open
-            .iter()
-            .map(|one| &one.incident)
-            .find(|incident| incident.id == id)
+        self.open.get(&id).map(|one| &one.incident)
     }
 
     /// Returns the incident whose cause is a limit of a cgroup on a device.
     pub(super) fn limited(&self, device: &str) -> Option<&Arc<Incident>> {
-        self.open.iter().map(|one| &one.incident).find(|incident| {
-            incident
-                .cgroup_limit()
-                .is_some_and(|limit| *limit.device == *device)
-        })
+        let incident = self.open(*self.limited.get(device)?)?;
+        let limit = incident.cgroup_limit()?;
+        (*limit.device == *device).then_some(incident)
     }
 
     /// Returns the latest open incident that has reached a device.
     pub(super) fn with(&self, names: &DeviceNames) -> Option<&Arc<Incident>> {
-        let found = self.open.iter().rev().find(|one| one.has(names));
-        found.map(|one| &one.incident)
+        self.open(*self.open_on.get(&names.device)?.last()?)
     }
 
-    /// Returns the index of the open incident of a device whose event has just begun: the one of a device that it is stacked
+    /// Returns the number of the open incident of a device whose event has just begun: the one of a device that it is stacked
     /// with, unless the kernel states another cause, or a new one.
-    fn join(&mut self, trouble: &Trouble<'_>) -> usize {
+    fn join(&mut self, trouble: &Trouble<'_>) -> u64 {
         let (names, topology) = (&trouble.events.names, trouble.topology);
-        let below = all_below(&names.device, topology);
-        let is_linked = |one: &Tracked| {
-            one.is_linked(names, &below, topology)
-                && one.is_stall == trouble.event.is_stall()
-                && !one.has_other_fact(trouble.event)
-        };
-        let Some(at) = self.open.iter().position(is_linked) else {
+        let below = topology.devices_below(&names.device);
+        let mut linked = BTreeSet::new();
+        let above = topology.devices_above(&names.device);
+        for device in below.iter().chain(&above).chain([&names.device]) {
+            linked.extend(self.open_on.get(device).into_iter().flatten());
+        }
+        let joined = linked.into_iter().find(|id| {
+            self.open.get(id).is_some_and(|one| {
+                one.is_stall == trouble.event.is_stall() && !one.has_other_fact(trouble.event)
+            })
+        });
+        let id = joined.unwrap_or(self.count + 1);
+        let is_new_device = self
+            .open_on
+            .entry(names.device.clone())
+            .or_default()
+            .insert(id);
+        let Some(tracked) = joined.and_then(|id| self.open.get_mut(&id)) else {
             self.count += 1;
-            self.open.push(Tracked::new(self.count, trouble));
-            return self.open.len() - 1;
+            self.open.insert(id, Tracked::new(id, trouble));
+            return id;
         };
-        let tracked = &mut self.open[at];
-        if !tracked.has(names) {
+        if is_new_device {
             tracked.devices.push(Arc::clone(names));
         }
         let begin = trouble.event.rise;
@@ -208,7 +230,7 @@ impl IncidentTracker {
         if is_above(&names.device, &below, victim, topology) {
             tracked.set_victim(trouble);
         }
-        at
+        id
     }
 
     /// Returns the incidents with their events, in the order in which they began. Seconds count from `range_begin_s` on.
@@ -220,7 +242,7 @@ impl IncidentTracker {
             }
         }
         let mut summaries = Vec::new();
-        for one in self.finished.iter().chain(&self.open) {
+        for one in self.finished.iter().chain(self.open.values()) {
             // One before the range that is shown has none.
             if let Some(own) = events_of.get(&one.incident.id) {
                 summaries.extend(one.summary(own, range_begin_s));
@@ -255,16 +277,6 @@ impl Tracked {
             sum: None,
             harm: Harm::default(),
         }
-    }
-
-    /// Returns whether a device, with these devices below it, belongs to the incident or is stacked with one that does.
-    fn is_linked(&self, names: &DeviceNames, below: &[String], topology: &Topology) -> bool {
-        self.devices.iter().any(|one| {
-            one.device == names.device
-                || below.contains(&one.device)
-                || !topology.backing_devices(&one.device).is_empty()
-                    && all_below(&one.device, topology).contains(&names.device)
-        })
     }
 
     /// Returns whether the kernel states a cause of the event which is not that of the incident.
@@ -325,7 +337,12 @@ impl Tracked {
         if !is_news && known_rank >= Some(cause.rank()) {
             return;
         }
-        if !is_victim && !all_below(victim, trouble.topology).contains(&names.device) {
+        if !is_victim
+            && !trouble
+                .topology
+                .devices_below(victim)
+                .contains(&names.device)
+        {
             return;
         }
         let incident = Arc::make_mut(&mut self.incident);
@@ -336,11 +353,15 @@ impl Tracked {
                 incident.before_ms = trouble.events.latency_before_ms(limit.direction);
             }
         }
+        if let Cause::Cap { plateau, .. } = &cause {
+            incident.before_per_s = trouble.events.rate_before_per_s(plateau.direction);
+        }
         incident.cause = Some(cause);
     }
 
-    /// Notes the cgroup with most of the victim's bytes, and the tasks that wait in the cgroup with the limit or on the devices.
-    fn note_usage(&mut self, trouble: &Trouble<'_>) {
+    /// Notes the cgroup with most of the victim's bytes, and the tasks that wait in the cgroup with the limit or on the devices,
+    /// for which `is_on` is true.
+    fn note_usage(&mut self, trouble: &Trouble<'_>, is_on: impl Fn(&str) -> bool) {
         let top = trouble.device.top_cgroup.as_ref();
         if let Some(top) = top.filter(|top| top.share_pct >= MIN_OWNER_PCT)
             && self.incident.owner.is_none()
@@ -358,8 +379,7 @@ impl Tracked {
             let is_limited = limited
                 .zip(task.cgroup.as_deref())
                 .is_some_and(|(owner, path)| is_in_cgroup(owner, path));
-            let device = task.device.as_deref();
-            let is_on_devices = self.devices.iter().any(|one| device == Some(&one.device));
+            let is_on_devices = task.device.as_deref().is_some_and(&is_on);
             // The program that makes the load waits for itself, and threads of the kernel wait for others.
             let is_of_load = self.incident.program.as_ref().is_some_and(|program| {
                 (&program.comm, &program.cgroup) == (&task.comm, &task.cgroup)
@@ -406,10 +426,6 @@ impl Tracked {
         }
     }
 
-    fn has(&self, names: &DeviceNames) -> bool {
-        self.devices.iter().any(|one| one.device == names.device)
-    }
-
     /// Returns the incident with its own events; `None` without any.
     fn summary(&self, own: &[&Event], range_begin_s: f64) -> Option<IncidentSummary> {
         let latest = own
@@ -426,12 +442,14 @@ impl Tracked {
             Arc::make_mut(&mut incident).begin.run_s -= range_begin_s;
         }
         devices.sort_by_key(|one| one.device != victim);
+        let mut worst: HashMap<&str, Verdict> = HashMap::new();
+        for event in own {
+            let worst = worst.entry(&event.names.device).or_insert(event.verdict);
+            *worst = event.verdict.max(*worst);
+        }
         let mut in_trouble = Vec::with_capacity(devices.len());
         for names in devices {
-            let of_device = own
-                .iter()
-                .filter(|event| event.names.device == names.device);
-            let verdict = of_device.map(|event| event.verdict).max();
+            let verdict = worst.get(names.device.as_str()).copied();
             in_trouble.push(DeviceInTrouble { names, verdict });
         }
         // Where the victim is not shown, the first device below it is.
@@ -521,20 +539,6 @@ fn requests_and_latency(trouble: &Trouble<'_>) -> (Option<IoDirection>, Option<f
 fn is_above(name: &str, below: &[String], other: &str, topology: &Topology) -> bool {
     let is_disk_of = |disk: &str, partition: &str| topology.disk_of(partition) == Some(disk);
     is_disk_of(name, other) || below.iter().any(|one| one == other) && !is_disk_of(other, name)
-}
-
-/// The devices below a device, including the disk of a partition.
-pub(super) fn all_below(name: &str, topology: &Topology) -> Vec<String> {
-    let mut found = topology.devices_below(name);
-    let disks: Vec<String> = [name]
-        .into_iter()
-        .chain(found.iter().map(String::as_str))
-        .filter_map(|name| topology.disk_of(name))
-        .filter(|disk| !disk.is_empty())
-        .map(str::to_owned)
-        .collect();
-    found.extend(disks);
-    found
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::event::{Event, TOLERANCE_S};
 use super::history::{DeviceEvents, JudgedDevice};
-use super::incident_tracker::{IncidentSummary, IncidentTracker, Trouble, all_below};
+use super::incident_tracker::{IncidentSummary, IncidentTracker, Trouble};
 use crate::attribution::Attribution;
 use crate::counters::Sample;
 use crate::intervals::incident::{Moment, OngoingIncident};
@@ -51,6 +51,8 @@ pub struct Events {
     pub incidents: Vec<IncidentSummary>,
     /// The number of incidents of which all events were dropped.
     pub dropped_incidents: u64,
+    /// What the incidents of each device amount to.
+    totals: HashMap<String, IncidentTotal>,
 }
 
 /// What the incidents of a device amount to. It stands beside the word for the whole run, which may be milder.
@@ -66,13 +68,21 @@ pub struct IncidentTotal {
 impl Events {
     /// What the incidents of a device amount to; `None` without any.
     pub fn incident_total(&self, device: &str) -> Option<IncidentTotal> {
-        let mut total: Option<IncidentTotal> = None;
-        for incident in &self.incidents {
-            let Some(worst) = incident.verdict_on(device) else {
+        self.totals.get(device).copied()
+    }
+}
+
+/// Returns what the incidents of each device amount to.
+fn incident_totals(incidents: &[IncidentSummary]) -> HashMap<String, IncidentTotal> {
+    let mut totals: HashMap<String, IncidentTotal> = HashMap::new();
+    for incident in incidents {
+        let seconds = incident.end.run_s - incident.incident.begin.run_s.max(0.0);
+        for one in &incident.devices {
+            let Some(worst) = one.verdict else {
                 continue;
             };
-            let seconds = incident.end.run_s - incident.incident.begin.run_s.max(0.0);
-            let total = total.get_or_insert(IncidentTotal {
+            let total = totals.entry(one.names.device.clone());
+            let total = total.or_insert(IncidentTotal {
                 count: 0,
                 worst,
                 seconds: 0.0,
@@ -81,8 +91,8 @@ impl Events {
             total.worst = total.worst.max(worst);
             total.seconds += seconds;
         }
-        total
     }
+    totals
 }
 
 impl EventTracker {
@@ -150,9 +160,10 @@ impl EventTracker {
             return;
         };
         let mut ended = Vec::new();
-        for (upper, events) in &mut self.devices {
-            let is_in_trouble = upper != name && events.present().is_some();
-            if is_in_trouble && all_below(upper, topology).iter().any(|below| below == name) {
+        for upper in topology.devices_above(name) {
+            if let Some(events) = self.devices.get_mut(&upper)
+                && events.present().is_some()
+            {
                 ended.extend(events.split(&event, self.now));
             }
         }
@@ -274,8 +285,10 @@ impl EventTracker {
                 });
             }
         }
+        let incidents = self.incidents.summaries(&list, self.range_begin_s);
         Events {
-            incidents: self.incidents.summaries(&list, self.range_begin_s),
+            totals: incident_totals(&incidents),
+            incidents,
             list,
             dropped: self.dropped,
             dropped_incidents: self.dropped_incidents,

@@ -7,6 +7,7 @@ mod json;
 mod text;
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -361,13 +362,16 @@ pub(super) fn incidents_worst_first(report: &AnalysisReport) -> Vec<&IncidentSum
 /// The devices, the worst first: those of the worst incident, the victim before the others, then those of the next
 /// incident; then those without an incident, by verdict, and by latency if they are not ok.
 pub(super) fn devices_worst_first(report: &AnalysisReport) -> Vec<&DeviceReport> {
-    let mut in_trouble = Vec::new();
+    let mut in_trouble: HashMap<&str, usize> = HashMap::new();
     for incident in incidents_worst_first(report) {
-        in_trouble.extend(incident.devices.iter().map(|one| &*one.names.device));
+        for one in &incident.devices {
+            let place = in_trouble.len();
+            in_trouble.entry(&one.names.device).or_insert(place);
+        }
     }
     let mut keyed = Vec::new();
     for device in &report.devices {
-        let incident = in_trouble.iter().position(|name| *name == device.device);
+        let incident = in_trouble.get(device.device.as_str()).copied();
         // Devices that are ok keep their order.
         let is_well = matches!(device.verdict, Some(Verdict::Idle | Verdict::Ok));
         let latency = device.all.await_ms.max.filter(|_| !is_well).unwrap_or(0.0);

@@ -1,5 +1,7 @@
 //! The text for people, to be read from top to bottom.
 
+use std::collections::HashSet;
+
 use super::{
     AnalysisReport, Times, capacity_sentences, cause_sentences, departure_sentences,
     devices_worst_first, host_sentences, incident_line, incidents_text, incidents_worst_first,
@@ -537,11 +539,12 @@ fn push_others(report: &AnalysisReport, rows: &[Row<'_>], out: &mut Text<'_>) {
         ("idle", Some(Verdict::Idle)),
         ("without an interval", None),
     ];
+    let listed: HashSet<&str> = rows.iter().map(|row| row.report.device.as_str()).collect();
     let mut parts = Vec::new();
     for (title, verdict) in kinds {
         let mut names = Vec::new();
         for device in &report.devices {
-            let is_listed = rows.iter().any(|row| std::ptr::eq(row.report, device));
+            let is_listed = listed.contains(device.device.as_str());
             let own = device.verdict.filter(|_| device.intervals > 0);
             if !is_listed && own == verdict {
                 names.push(sanitize(&device.device).into_owned());

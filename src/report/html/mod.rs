@@ -30,8 +30,10 @@ use crate::report::manual::verdict_meanings;
 use crate::report::scale::without_zeros;
 use crate::sanitize::{json_string, sanitize, shell_word};
 
-/// The most devices with a section if none was in trouble.
-const MAX_WELL_DEVICES: usize = 8;
+/// The most devices with charts. No one looks at more, and a browser would not show them.
+const MAX_SECTIONS: usize = 1000;
+/// The most devices that were ok among them if there was no incident.
+const MAX_OK_SECTIONS: usize = 8;
 
 const STYLE: &str = include_str!("assets/style.css");
 const SCRIPT: &str = include_str!("assets/script.js");
@@ -115,20 +117,33 @@ impl<'a> Page<'a> {
         out
     }
 
-    /// The devices with a section, the worst first: those that were not ok, and those that were named; if no device was in
-    /// trouble, those that did something.
+    /// The devices with a section, the worst first, up to [`MAX_SECTIONS`]: those that were not ok, and those that were named; if
+    /// there was no incident, some that were ok.
     fn charted(&self) -> Vec<&'a DeviceReport> {
         let mut devices = devices_worst_first(self.analysis);
-        if self.analysis.events.incidents.is_empty() && !self.analysis.is_selection {
-            devices.retain(|report| report.intervals > 0 && report.verdict != Some(Verdict::Idle));
-            devices.truncate(MAX_WELL_DEVICES);
-            return devices;
-        }
+        let events = &self.analysis.events;
+        let mut ok_left = match events.incidents.is_empty() {
+            true => MAX_OK_SECTIONS,
+            false => 0,
+        };
         devices.retain(|report| {
-            let is_well = matches!(report.verdict, Some(Verdict::Ok | Verdict::Idle));
-            let incidents = self.analysis.events.incident_total(&report.device);
-            report.intervals > 0 && (!is_well || incidents.is_some() || self.analysis.is_selection)
+            if report.intervals == 0 {
+                return false;
+            }
+            if self.analysis.is_selection || events.incident_total(&report.device).is_some() {
+                return true;
+            }
+            match report.verdict {
+                Some(Verdict::Idle) => false,
+                Some(Verdict::Ok) => {
+                    let is_shown = ok_left > 0;
+                    ok_left = ok_left.saturating_sub(1);
+                    is_shown
+                }
+                _ => true,
+            }
         });
+        devices.truncate(MAX_SECTIONS);
         devices
     }
 

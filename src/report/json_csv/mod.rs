@@ -6,6 +6,7 @@ pub(super) mod value;
 
 use std::str::FromStr;
 
+pub use self::value::LineFormat;
 use self::value::{Field, push_line};
 pub(super) use self::value::{epoch_seconds, time_text};
 use crate::attribution::{Limit, Program};
@@ -356,17 +357,6 @@ impl FromStr for FieldList {
     }
 }
 
-/// A format for other programs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LineFormat {
-    /// JSON Lines: an object on a line of its own.
-    Json,
-    /// RFC 4180, but lines end with only a newline; the names of the fields come first.
-    Csv,
-    /// The line protocol of InfluxDB.
-    Influx,
-}
-
 /// Lines for other programs, one for each device of an interval.
 #[derive(Clone, Debug)]
 pub struct Lines {
@@ -377,7 +367,7 @@ pub struct Lines {
 impl Lines {
     /// Writes the text before the first interval.
     pub fn begin(&self, out: &mut Vec<u8>) {
-        if self.format == LineFormat::Csv {
+        if matches!(self.format, LineFormat::Csv | LineFormat::Spreadsheet) {
             let names: Vec<&str> = self.fields.0.iter().map(|column| column.name).collect();
             out.extend_from_slice(names.join(",").as_bytes());
             out.push(b'\n');
@@ -418,9 +408,8 @@ impl Lines {
             (column.name, value.unwrap_or(Text(None)))
         });
         match self.format {
-            LineFormat::Json => push_line(fields, true, out),
-            LineFormat::Csv => push_line(fields, false, out),
             LineFormat::Influx => influx::push_line(header, device.device(), fields, out),
+            format => push_line(fields, format, out),
         }
     }
 }
@@ -463,7 +452,7 @@ mod tests {
         }))
     }
 
-    fn written(is_json: bool, devices: Vec<DeviceInterval>) -> Vec<u8> {
+    fn written(format: LineFormat, devices: Vec<DeviceInterval>) -> Vec<u8> {
         let (total, events, attribution) = (None, Vec::new(), None);
         let rows = IntervalRows {
             header: header(),
@@ -474,10 +463,6 @@ mod tests {
             has_found_any: true,
         };
         let mut out = Vec::new();
-        let format = match is_json {
-            true => LineFormat::Json,
-            false => LineFormat::Csv,
-        };
         let lines = Lines {
             format,
             fields: FieldList::default(),
@@ -488,7 +473,7 @@ mod tests {
     }
 
     fn json(state: DeviceState) -> serde_json::Value {
-        let out = written(true, vec![device("a\"b,\u{1b}[2J", state)]);
+        let out = written(LineFormat::Json, vec![device("a\"b,\u{1b}[2J", state)]);
         assert_eq!(
             out.iter().filter(|byte| byte.is_ascii_control()).count(),
             1,
@@ -546,7 +531,7 @@ mod tests {
             device("sda", active()),
             device("a\"b,\u{1b}", DeviceState::Reset),
         ];
-        let out = written(false, devices);
+        let out = written(LineFormat::Csv, devices);
         let text = String::from_utf8(out).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[0].starts_with("time,elapsed_s,device,reads_per_s,read_kib_per_s,"));

@@ -12,6 +12,19 @@ use crate::fixed_decimal::{push_millionths, push_whole};
 use crate::sanitize::{push_json_string, push_quoted, sanitize};
 use Field::{Flag, Json, Name, Number, Sentences, Text, Time, Whole, Word, Words};
 
+/// A format for other programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineFormat {
+    /// JSON Lines: an object on a line of its own.
+    Json,
+    /// RFC 4180, but lines end with only a newline; the names of the fields come first.
+    Csv,
+    /// The same, but no name is a formula for a spreadsheet.
+    Spreadsheet,
+    /// The line protocol of InfluxDB.
+    Influx,
+}
+
 /// The value of a field; `None` is null in JSON and an empty cell in CSV.
 pub(crate) enum Field<'a> {
     Text(Option<&'a str>),
@@ -32,44 +45,46 @@ pub(crate) enum Field<'a> {
 }
 
 /// Appends a value as JSON or as a cell of CSV.
-fn push_field(field: &Field<'_>, is_json: bool, out: &mut Vec<u8>) {
+fn push_field(field: &Field<'_>, format: LineFormat, out: &mut Vec<u8>) {
     match field {
-        Text(Some(text)) => push_text(text, is_json, out),
-        Name(Some(text)) => push_text(text, is_json, out),
-        Word(Some(word)) if is_json => push_quoted(word, out),
+        Text(Some(text)) => push_text(text, format, out),
+        Name(Some(text)) => push_text(text, format, out),
+        Word(Some(word)) if format == LineFormat::Json => push_quoted(word, out),
         Word(Some(word)) => out.extend_from_slice(word.as_bytes()),
         Flag(Some(flag)) => out.extend_from_slice(flag.to_string().as_bytes()),
-        Time(Some(time)) => push_text(&time_text(*time), is_json, out),
+        Time(Some(time)) => push_text(&time_text(*time), format, out),
         Number(Some(value)) => push_number(*value, out),
         Whole(Some(value)) => push_whole(out, *value, 0),
-        Words(words) if is_json => push_array(words.iter().copied(), out),
+        Words(words) if format == LineFormat::Json => push_array(words.iter().copied(), out),
         Words(words) => out.extend_from_slice(words.join("+").as_bytes()),
-        Sentences(sentences) if is_json => push_array(sentences.iter().map(String::as_str), out),
-        Sentences(sentences) => push_cell(sentences.iter().map(String::as_str), out),
+        Sentences(sentences) if format == LineFormat::Json => {
+            push_array(sentences.iter().map(String::as_str), out)
+        }
+        Sentences(sentences) => push_cell(sentences.iter().map(String::as_str), format, out),
         Json(text) => out.extend_from_slice(text.as_bytes()),
-        _ if is_json => out.extend_from_slice(b"null"),
+        _ if format == LineFormat::Json => out.extend_from_slice(b"null"),
         _ => {}
     }
 }
 
-fn push_text(text: &str, is_json: bool, out: &mut Vec<u8>) {
-    if is_json {
+fn push_text(text: &str, format: LineFormat, out: &mut Vec<u8>) {
+    if format == LineFormat::Json {
         push_json_string(text, out)
     } else {
-        push_cell([text], out)
+        push_cell([text], format, out)
     }
 }
 
 /// Appends what precedes the value of the field at this place: in JSON with its name.
-fn push_name(name: &str, at: usize, is_json: bool, out: &mut Vec<u8>) {
-    let separator: &[u8] = match (is_json, at) {
+fn push_name(name: &str, at: usize, format: LineFormat, out: &mut Vec<u8>) {
+    let separator: &[u8] = match (format == LineFormat::Json, at) {
         (true, 0) => b"{\"",
         (true, _) => b",\"",
         (false, 0) => b"",
         (false, _) => b",",
     };
     out.extend_from_slice(separator);
-    if is_json {
+    if format == LineFormat::Json {
         out.extend_from_slice(name.as_bytes());
         out.extend_from_slice(b"\":");
     }
@@ -78,13 +93,14 @@ fn push_name(name: &str, at: usize, is_json: bool, out: &mut Vec<u8>) {
 /// Appends a line: an object of JSON, or cells of CSV.
 pub(crate) fn push_line<'a>(
     fields: impl Iterator<Item = (impl AsRef<str>, Field<'a>)>,
-    is_json: bool,
+    format: LineFormat,
     out: &mut Vec<u8>,
 ) {
     for (at, (name, value)) in fields.enumerate() {
-        push_name(name.as_ref(), at, is_json, out);
-        push_field(&value, is_json, out);
+        push_name(name.as_ref(), at, format, out);
+        push_field(&value, format, out);
     }
+    let is_json = format == LineFormat::Json;
     out.extend_from_slice(if is_json { b"}\n" } else { b"\n" });
 }
 
@@ -100,12 +116,17 @@ fn push_array<'a>(texts: impl Iterator<Item = &'a str>, out: &mut Vec<u8>) {
 }
 
 /// Appends texts as a cell of CSV, joined by `; `. Characters that could control a terminal are escaped, because CSV
-/// has no escapes itself. A cell that a spreadsheet would take for a formula is not changed, because it is a name.
-fn push_cell<'a>(texts: impl IntoIterator<Item = &'a str>, out: &mut Vec<u8>) {
+/// has no escapes itself. A cell that a spreadsheet would take for a formula is a name: an apostrophe before it says so to the
+/// spreadsheet, and would only be part of the name for other programs.
+fn push_cell<'a>(texts: impl IntoIterator<Item = &'a str>, format: LineFormat, out: &mut Vec<u8>) {
     let begin = out.len();
     for (at, text) in texts.into_iter().enumerate() {
         out.extend_from_slice(if at == 0 { b"" } else { b"; " });
         out.extend_from_slice(sanitize(text).as_bytes());
+    }
+    let may_be_formula = matches!(out.get(begin), Some(b'=' | b'+' | b'-' | b'@'));
+    if format == LineFormat::Spreadsheet && may_be_formula {
+        out.insert(begin, b'\'');
     }
     if memchr2(b',', b'"', &out[begin..]).is_some() {
         out.insert(begin, b'"');

@@ -76,7 +76,7 @@ fn heatmap_text(width: usize, traced: &TracedInterval) -> String {
 
 fn json_text(has_buckets: bool, traced: &TracedInterval) -> Value {
     serde_json::from_str(&printed(traced, |interval, out| {
-        lines(interval, true, has_buckets, out)
+        lines(interval, LineFormat::Json, has_buckets, out)
     }))
     .unwrap()
 }
@@ -114,7 +114,7 @@ fn json_and_csv_have_the_same_fields() {
     let json = json_text(false, &traced());
     let csv = printed(&traced(), |interval, out| {
         csv_header(out);
-        lines(interval, false, false, out);
+        lines(interval, LineFormat::Csv, false, out);
     });
     let (names, values) = csv.trim_end().split_once('\n').unwrap();
     assert_eq!(json.as_object().unwrap().len(), names.split(',').count());

@@ -36,7 +36,7 @@ impl TraceDir {
             }
         }
         if is_denied {
-            bail!(NOT_PERMITTED);
+            return Err(not_permitted(root));
         }
         let systems = read_text(&root.join("proc/filesystems")).unwrap_or_default();
         let has_tracefs = systems
@@ -54,14 +54,12 @@ impl TraceDir {
 
     fn checked(self, root: &Path) -> Result<Self> {
         if is_locked_down(root) || self.is_refused() {
-            bail!(
-                "cannot trace requests: the kernel is locked down (confidentiality); boot with lockdown=integrity or less"
-            );
+            bail!(LOCKED_DOWN);
         }
         if let Err(error) = fs::read_dir(self.path.join("instances"))
             && error.kind() == ErrorKind::PermissionDenied
         {
-            bail!(NOT_PERMITTED);
+            return Err(not_permitted(root));
         }
         // Every kernel with tracefs has the events of the scheduler.
         let has_hist = ["block/block_bio_queue", "sched/sched_switch"]
@@ -192,6 +190,18 @@ fn require_options(missing: &[&str]) -> Result<()> {
     Ok(())
 }
 
+/// Returns why this user cannot trace requests. As far as is known without root, first what the kernel lacks, of which root
+/// would not help.
+fn not_permitted(root: &Path) -> anyhow::Error {
+    if is_locked_down(root) {
+        return anyhow!(LOCKED_DOWN);
+    }
+    require_options(&options_disabled_in_config(root))
+        .err()
+        .unwrap_or_else(|| anyhow!(NOT_PERMITTED))
+}
+
+const LOCKED_DOWN: &str = "cannot trace requests: the kernel is locked down (confidentiality); boot with lockdown=integrity or less";
 const NOT_PERMITTED: &str =
     "cannot trace requests without root or CAP_SYS_ADMIN; run blkstat as root";
 

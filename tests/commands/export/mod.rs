@@ -1,5 +1,6 @@
 //! `blkstat export`.
 
+mod attacks;
 mod clients;
 mod live;
 mod recordings;

@@ -2,6 +2,12 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::{Child, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, prlimit};
+use serde_json::Value;
 
 use super::support::{capture, host};
 use crate::support::program::{Outcome, blkstat};
@@ -128,7 +134,6 @@ fn a_host_without_sys_works_as_far_as_possible() {
 fn malformed_files_of_the_host_are_ignored() {
     let root = host();
     for file in [
-        "proc/stat",
         "proc/meminfo",
         "proc/pressure/io",
         "proc/self/mountinfo",
@@ -214,4 +219,111 @@ fn neither_locale_nor_terminal_changes_a_number() {
             assert_eq!(outcome, plain, "{words} with {name}={value}");
         }
     }
+}
+
+/// Allows a running program this many open files.
+fn limit_files(child: &Child, limit: u64) {
+    let all = getrlimit(Resource::Nofile);
+    let limit = Rlimit {
+        current: Some(limit),
+        ..all
+    };
+    prlimit(Some(Pid::from_child(child)), Resource::Nofile, limit).unwrap();
+}
+
+/// Returns the most samples that were missed in an interval.
+fn most_missed(lines: &str) -> u64 {
+    let missed = |line| serde_json::from_str::<Value>(line).unwrap()["missed_samples"].as_u64();
+    lines.lines().filter_map(missed).max().unwrap()
+}
+
+#[test]
+fn no_sample_is_missed_while_no_file_can_be_opened() {
+    let host = host();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("recording");
+    let root = host.path().display();
+    for words in [
+        format!("--json --root {root} 50ms"),
+        format!("record {} --root {root} --force 50ms", file.display()),
+    ] {
+        let out = fs::File::create(folder.path().join("out")).unwrap();
+        let mut child = blkstat(&words).spawn(out, Stdio::piped());
+        thread::sleep(Duration::from_millis(1000));
+        limit_files(&child, 3);
+        thread::sleep(Duration::from_millis(500));
+        limit_files(&child, 1024);
+        thread::sleep(Duration::from_millis(500));
+        assert!(child.try_wait().unwrap().is_none(), "{words}");
+        kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), &*err), (Some(143), ""), "{words}");
+        let lines = if words.starts_with("record") {
+            blkstat("--json --from").args([&file]).run().out
+        } else {
+            fs::read_to_string(folder.path().join("out")).unwrap()
+        };
+        // A busy machine may miss a few.
+        assert!(most_missed(&lines) < 5, "{words}: {lines}");
+    }
+}
+
+#[test]
+fn a_sample_that_cannot_be_read_is_missed_and_counted() {
+    let host = host();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("recording");
+    let (diskstats, moved) = (
+        host.path().join("proc/diskstats"),
+        host.path().join("moved"),
+    );
+    let root = host.path().display();
+    for words in [
+        format!("--json --root {root} 50ms"),
+        format!("record {} --root {root} --force 50ms", file.display()),
+    ] {
+        let out = fs::File::create(folder.path().join("out")).unwrap();
+        let child = blkstat(&words).spawn(out, Stdio::piped());
+        thread::sleep(Duration::from_millis(1000));
+        fs::rename(&diskstats, &moved).unwrap();
+        thread::sleep(Duration::from_millis(500));
+        fs::rename(&moved, &diskstats).unwrap();
+        thread::sleep(Duration::from_millis(500));
+        kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let err = String::from_utf8_lossy(&output.stderr);
+        let name = diskstats.display();
+        let start = format!(
+            "blkstat: {name}: cannot be read: No such file or directory; samples are missed until it can\n\
+             blkstat: {name}: can be read again; "
+        );
+        assert_eq!(output.status.code(), Some(143), "{words}");
+        assert!(err.starts_with(&start), "{words}: {err}");
+        assert!(err.ends_with(" samples missed\n"), "{words}: {err}");
+        let mut lines = fs::read_to_string(folder.path().join("out")).unwrap();
+        if words.starts_with("record") {
+            lines = blkstat("--json --from").args([&file]).run().out;
+        }
+        let missed = most_missed(&lines);
+        assert!((5..100).contains(&missed), "{words}: {missed}");
+    }
+}
+
+#[test]
+fn a_fifo_in_place_of_any_file_of_the_host_delays_nothing() {
+    let host = host();
+    for file in [
+        "proc/vmstat",
+        "sys/block/sda/size",
+        "sys/block/sda/queue/rotational",
+    ] {
+        host.pipe(file);
+    }
+    let start = Instant::now();
+    for words in ["devices", "--json 0.1 2", "iostat -x 1 2", "record - 0.1 1"] {
+        let outcome = run_on(host.path(), &format!("{words} --root ROOT"));
+        assert_eq!(outcome.code, 0, "{words}: {}", outcome.err);
+    }
+    assert!(start.elapsed() < Duration::from_secs(20));
 }

@@ -73,6 +73,38 @@ fn a_capture_truncated_anywhere_gives_its_complete_samples() {
 }
 
 #[test]
+fn every_view_skips_a_device_that_a_sample_lists_twice() {
+    let lines = |at: u64| device(0, "sda", 100 * at) + &device(16, "sdb", 7 * at);
+    let again = |at: u64| lines(at) + &device(16, "sdb", 9) + &device(0, "sda", 9);
+    let (mut plain, mut doubled) = (String::new(), String::new());
+    for at in 0..12 {
+        plain += &sample(1_800_000_000 + at, &lines(at));
+        doubled += &sample(1_800_000_000 + at, &again(at));
+    }
+    for view in [
+        "--json --from -",
+        "--all --from -",
+        "analyze -",
+        "report -o - -",
+        "export --from -",
+        "iostat -x --from -",
+    ] {
+        let (plain, doubled) = (
+            on_input(view, plain.as_bytes()),
+            on_input(view, doubled.as_bytes()),
+        );
+        assert_eq!((plain.code, plain.out), (0, doubled.out), "{view}");
+        assert!(
+            doubled
+                .err
+                .contains(":4: 'sdb' is listed twice in a sample; second line skipped"),
+            "{view}: {}",
+            doubled.err
+        );
+    }
+}
+
+#[test]
 fn a_compressed_capture_truncated_anywhere_gives_its_complete_samples() {
     let text = capture(200);
     let complete = on_input("--json --from -", text.as_bytes()).out;

@@ -3,7 +3,7 @@
 use std::io;
 use std::process::Stdio;
 
-use super::support::{capture, host};
+use super::support::{capture, device, host, on_input, sample};
 use crate::support::program::{Outcome, blkstat};
 
 /// Every command, and its exit code when standard output is full.
@@ -109,4 +109,26 @@ fn a_full_file_is_one_line_that_names_it() {
         "{}",
         outcome.err
     );
+}
+
+#[test]
+fn a_spreadsheet_takes_no_name_for_a_formula() {
+    let names = ["=cmd|x", "+1", "-1", "@a", "sda"];
+    let lines = |at: u64| -> String { names.map(|name| device(0, name, 100 * at)).concat() };
+    let text: String = (0..3)
+        .map(|at| sample(1_800_000_000 + at, &lines(at)))
+        .collect();
+    let column = |words: &str| -> Vec<String> {
+        let outcome = on_input(words, text.as_bytes());
+        assert_eq!(outcome.code, 0, "{}", outcome.err);
+        let lines = outcome.out.lines().skip(1).take(names.len());
+        let cells = lines.map(|line| line.split(',').nth(2).unwrap().to_owned());
+        cells.collect()
+    };
+    let mut plain = column("--csv --from -");
+    plain.sort();
+    let mut escaped = column("--csv=spreadsheet --from -");
+    escaped.sort();
+    assert_eq!(plain, ["+1", "-1", "=cmd|x", "@a", "sda"]);
+    assert_eq!(escaped, ["'+1", "'-1", "'=cmd|x", "'@a", "sda"]);
 }

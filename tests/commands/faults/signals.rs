@@ -256,9 +256,56 @@ fn a_signal_ends_a_replay_that_waits_for_input() {
 }
 
 #[test]
+fn a_signal_ends_the_wait_for_a_pipe_that_nobody_writes_to() {
+    let host = host();
+    host.pipe("pipe");
+    let pipe = host.path().join("pipe");
+    let pipe = pipe.display();
+    for (words, expected) in [
+        (format!("--json --from {pipe}"), 130),
+        (format!("analyze {pipe}"), 130),
+        (format!("export --from {pipe}"), 130),
+        (format!("pt-diskstats {pipe}"), 130),
+        (format!("iostat --from {pipe}"), 0),
+        (format!("--json --baseline {pipe}"), 130),
+    ] {
+        let mut child = blkstat(&words).spawn(Stdio::null(), Stdio::null());
+        assert!(wait_until(|| has_handler(&child, Signal::INT)), "{words}");
+        thread::sleep(Duration::from_millis(100));
+        send(&child, Signal::INT);
+        assert_eq!(exit_code(&mut child), Some(expected), "{words}");
+    }
+}
+
+#[test]
+fn a_second_signal_ends_what_does_not_look_for_the_first() {
+    let host = host();
+    host.pipe("pipe");
+    let words = format!(
+        "pt-diskstats --save-samples {}",
+        host.path().join("pipe").display()
+    );
+    let mut child = blkstat(&words).spawn(Stdio::null(), Stdio::null());
+    assert!(wait_until(|| has_handler(&child, Signal::INT)));
+    // It waits for a reader.
+    thread::sleep(Duration::from_millis(300));
+    send(&child, Signal::INT);
+    thread::sleep(Duration::from_millis(300));
+    send(&child, Signal::INT);
+    assert_eq!(exit_code(&mut child), Some(-2));
+}
+
+#[test]
 fn a_signal_restores_the_terminal() {
     let root = host();
-    for signal in BOTH {
+    let others = [
+        Signal::HUP,
+        Signal::QUIT,
+        Signal::ABORT,
+        Signal::USR1,
+        Signal::ALARM,
+    ];
+    for signal in BOTH.into_iter().chain(others) {
         let (_controller, terminal) = open_terminal();
         let local = || tcgetattr(&terminal).unwrap().local_modes;
         let before = local();

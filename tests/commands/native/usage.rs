@@ -99,6 +99,22 @@ fn mistaken_arguments_are_answered_with_a_suggestion() {
             "no help on 'colunm'; 'blkstat help' lists the pages",
         ),
         (
+            "--output json",
+            "unexpected argument '--output' found; did you mean '--json'?",
+        ),
+        (
+            "--format=csv",
+            "unexpected argument '--format' found; did you mean '--csv'?",
+        ),
+        (
+            "--columns r/s",
+            "unexpected argument '--columns' found; did you mean '--show'?",
+        ),
+        (
+            "--ignore loop",
+            "unexpected argument '--ignore' found; did you mean '--exclude'?",
+        ),
+        (
             "record 1 5",
             "missing FILE before '1'; usage: blkstat record FILE [DEVICE]... [INTERVAL [COUNT]] (./1 for a file of that name)",
         ),
@@ -254,4 +270,37 @@ fn usage_errors_contain_no_control_codes() {
         );
         assert!(!err.trim_end().contains(char::is_control), "{err:?}");
     }
+}
+
+#[test]
+fn another_letter_of_a_short_name_is_another_device() {
+    let capture = "--from fixtures/captures/capped-3000.txt";
+    for (word, has_suggestion) in [("sdz", false), ("vd", true), ("loop9", true)] {
+        let (_, err, code) = output(&format!("{capture} {word}"), "");
+        assert_eq!(
+            (err.contains("did you mean"), code),
+            (has_suggestion, 1),
+            "{err}"
+        );
+    }
+}
+
+#[test]
+fn keys_to_sort_by_have_the_names_of_json_and_of_iostat_too() {
+    let capture = "--from fixtures/captures/mixed.txt --csv --fields device,time";
+    for (title, others) in [
+        ("util", ["%util", "util_pct"]),
+        ("queue", ["aqu-sz", "QUEUE"]),
+        ("rMB/s", ["rkB/s", "read_kib_per_s"]),
+    ] {
+        let sorted = |key: &str| output(&format!("{capture} --sort {key}"), "");
+        for other in others {
+            assert_eq!(sorted(other), sorted(title), "{other}");
+        }
+    }
+    let (_, err, code) = output(
+        "who --sort rkB/s --from fixtures/captures/throttled-volume.txt.gz",
+        "",
+    );
+    assert_eq!(code, 0, "{err}");
 }

@@ -1,6 +1,7 @@
 //! The file that is written.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use tempfile::tempdir;
@@ -35,6 +36,8 @@ fn the_page_is_written_and_nothing_is_printed() {
         1,
         "no temporary file remains"
     );
+    let mode = fs::metadata(&page).unwrap().permissions().mode();
+    assert_eq!(mode & 0o137, 0, "others may not read it: {mode:o}");
     let refused = format!(
         "blkstat: {} already exists; use --force to overwrite it\n",
         page.display()

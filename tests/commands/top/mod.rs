@@ -76,7 +76,14 @@ fn ctrl_z_gives_the_terminal_back_and_fg_takes_it_again() {
 
 #[test]
 fn a_signal_ends_it_with_the_terminal_restored() {
-    for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129)] {
+    for (signal, code) in [
+        (Signal::TERM, 143),
+        (Signal::HUP, 129),
+        (Signal::QUIT, 131),
+        (Signal::ABORT, 134),
+        (Signal::USR1, 138),
+        (Signal::ALARM, 142),
+    ] {
         let mut session = Session::start(CAPTURE, (100, 30), &[]);
         session.wait_for("REPLAY");
         session.send(signal);

@@ -80,7 +80,7 @@ fn a_process_whose_io_does_not_answer_hides_no_cgroups_and_no_blocked_tasks() {
     let host = FakeRoot::new();
     write_host(&host, 0);
     write_host(&host, 1);
-    host.pipe("proc/3301/io");
+    let _rest = host.unfinished_pipe("proc/3301/io");
     fs::set_permissions(host.path(), Permissions::from_mode(0o755)).unwrap();
     let (out, err) = run_unprivileged(host.path(), "0.25 11");
     assert_eq!(

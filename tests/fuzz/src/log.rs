@@ -1,38 +1,59 @@
-//! Arbitrary bytes as what another program wrote: the reader does not panic, and a log that is cut has the samples of the
-//! whole one, but for those of the last report.
+//! Arbitrary bytes as what another program wrote: the reader does not panic, and the rates of a log are numbers that it has.
 #![no_main]
 
 use blkstat::capture::Reader;
-use blkstat::counters::Sample;
+use blkstat::counters::{LoggedInterval, Sample};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((cut, log)) = bytes.split_first_chunk::<2>() else {
         return;
     };
-    let (whole, is_log) = read(log);
-    let lines = log.split(|byte| *byte == b'\n').count();
-    // A report tells when it began, and when it ended.
-    assert!(
-        whole.len() <= 2 * lines,
-        "{} samples of {lines} lines",
-        whole.len()
-    );
     let cut = usize::from(u16::from_le_bytes(*cut)).min(log.len());
-    if !is_log || cut == log.len() {
-        return;
+    for log in [log, &log[..cut]] {
+        let (samples, is_log) = read(log);
+        let lines = log.split(|byte| *byte == b'\n').count();
+        // A report tells when it began, and when it ended.
+        assert!(
+            samples.len() <= 2 * lines,
+            "{} samples of {lines} lines",
+            samples.len()
+        );
+        // Numbers of JSON may be written in other ways, and a part of a number may belong to an escape sequence.
+        if is_log && !log.iter().any(|byte| b"{\x1b".contains(byte)) {
+            assert_printed(log, &samples);
+        }
     }
-    let (mut first, is_log) = read(&log[..cut]);
-    if !is_log {
-        return;
-    }
-    // What follows may show that the last report, which tells when it began and when it ended, is damaged.
-    first.truncate(first.len().saturating_sub(2));
-    assert!(
-        whole.starts_with(&first),
-        "cut at {cut}: {first:?}, of {whole:?}"
-    );
 });
+
+/// Panics if a rate is none of the numbers in the log.
+fn assert_printed(log: &[u8], samples: &[Sample]) {
+    let text = String::from_utf8_lossy(log).replace(',', ".");
+    let words = text.split(|c: char| !c.is_ascii_digit() && c != '.');
+    let mut printed: Vec<f64> = words.filter_map(|word| word.parse().ok()).collect();
+    printed.push(0.0);
+    let devices = samples.iter().flat_map(|sample| &sample.devices);
+    for logged in devices.filter_map(|device| device.logged.as_ref()) {
+        let LoggedInterval {
+            reads,
+            writes,
+            discards,
+            flushes,
+            unsplit,
+            queue,
+            util_pct,
+        } = &**logged;
+        let kinds = [reads, writes, discards, flushes, unsplit];
+        let values = kinds
+            .into_iter()
+            .flat_map(|rates| [rates.ios, rates.await_ms]);
+        for value in values.chain([*queue, *util_pct]).flatten() {
+            // A letter stands for a power of 1024.
+            let is_printed = (0..4).any(|power| printed.contains(&(value / 1024_f64.powi(power))));
+            assert!(is_printed, "{value} in {logged:?}");
+        }
+    }
+}
 
 /// Returns the samples, and whether they are those of a log.
 fn read(log: &[u8]) -> (Vec<Sample>, bool) {

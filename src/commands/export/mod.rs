@@ -5,37 +5,22 @@
 //!
 //! The latest metrics, which one thread publishes and others read: the thread that keeps a file up to date with them for
 //! node_exporter's textfile collector, whose disk may not answer, and the HTTP server.
-//!
-//! The server answers GET and HEAD of three paths, reads no bodies, and holds no more than a few connections, each for a few
-//! seconds: a client that is slow, broken or hostile delays nothing else. A connection serves one request, so that none
-//! stays idle between scrapes.
-//!
-//! It uses hyper on a single thread of tokio: both are maintained, and parse hostile input in much of the network.
-//! tiny_http, which is smaller, was last released in 2022 and cannot limit the time of a connection.
+
+mod server;
 
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::collections::{HashSet, VecDeque};
-use std::convert::Infallible;
-use std::io;
-use std::net::TcpListener;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use http_body_util::Full;
-use hyper::body::{Bytes, Incoming};
-use hyper::header::{HeaderName, HeaderValue};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode, header};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper::body::Bytes;
 use jiff::Timestamp;
-use tokio::net::TcpStream;
-use tokio::task::AbortHandle;
 
+use self::server::{Hosts, Server};
 use super::follow::{Observer, Run, follow};
 use super::hindsight::open_view;
 use super::options::{
@@ -47,8 +32,8 @@ use crate::exit::Exit;
 use crate::intervals::{DeviceSelection, IntervalRows};
 use crate::os_error::os_error_text;
 use crate::report::prometheus::{
-    ALERT_RULES, ALERT_TESTS, CONTENT_TYPE, DASHBOARD, END, PEER_RULES, common_labels,
-    metrics_text, node_exporter_rules, push_metadata, push_metrics,
+    ALERT_RULES, ALERT_TESTS, DASHBOARD, END, PEER_RULES, common_labels, metrics_text,
+    node_exporter_rules, push_metadata, push_metrics,
 };
 use crate::sanitize::sanitize;
 use crate::schedule::{DEFAULT_INTERVAL, Deadlines};
@@ -91,6 +76,10 @@ pub struct Export {
         help = "Serve metrics over HTTP on this host only (PORT), or at an address: 0.0.0.0:PORT, [::]:PORT; port 0 is any free one"
     )]
     pub listen: Option<SocketAddr>,
+    /// Answer requests for this host name, too; repeatable. By default, every name is answered, but where only this host is
+    /// served only its own
+    #[arg(long, value_name = "NAME", requires = "listen")]
+    allow_host: Vec<String>,
     /// Keep FILE.prom up to date for node_exporter's textfile collector
     #[arg(long, value_name = "FILE", value_parser = textfile_path)]
     pub textfile: Option<PathBuf>,
@@ -217,13 +206,13 @@ impl Export {
             return follow(intervals, &mut once, context);
         }
         // Bind before the first sample: another program may have the address.
-        let bound = self.listen.map(bind).transpose()?;
+        let server = self.listen.map(Server::bind).transpose()?;
         let published = Arc::new(Published::new(interval.unwrap_or(DEFAULT_INTERVAL)));
         let mut publisher = Publisher {
             export: self,
             totals,
             published,
-            bound,
+            server,
             file: None,
         };
         follow(intervals, &mut publisher, context)
@@ -279,8 +268,8 @@ struct Publisher<'a> {
     export: &'a Export,
     totals: RunningTotals,
     published: Arc<Published>,
-    /// The address that is not served yet.
-    bound: Option<TcpListener>,
+    /// The server that has not been started yet.
+    server: Option<Server>,
     file: Option<TextfileWriter>,
 }
 
@@ -295,8 +284,10 @@ impl Observer for Publisher<'_> {
             let name = path.display().to_string();
             context.print_error(format_args!("writing metrics to {}", sanitize(&name)));
         }
-        if let Some(listener) = self.bound.take() {
-            let address = start_server(listener, &self.published)?;
+        if let Some(server) = self.server.take() {
+            let address = server.address();
+            let hosts = Hosts::new(address.ip(), &self.export.allow_host);
+            server.start(hosts, &self.published)?;
             let reach = if address.ip().is_loopback() {
                 ", to this host only"
             } else {
@@ -471,11 +462,31 @@ const MAX_LATE: Duration = Duration::from_secs(1);
 
 struct Published {
     interval: Duration,
-    latest: Mutex<Option<Latest>>,
+    latest: Mutex<Option<Arc<Latest>>>,
 }
 
-/// Metrics with the monotonic time of their publication.
-type Latest = (Arc<MetricsSnapshot>, Duration);
+/// The metrics of an interval. Their text is made for the first who asks for it, and shared by all others.
+struct Latest {
+    snapshot: MetricsSnapshot,
+    interval: Duration,
+    /// The monotonic time of the publication.
+    at: Duration,
+    text: OnceLock<Bytes>,
+    compressed: OnceLock<Bytes>,
+}
+
+impl Latest {
+    fn text(&self) -> &Bytes {
+        self.text
+            .get_or_init(|| metrics_text(&self.snapshot, self.interval).into())
+    }
+
+    /// Returns the text, compressed with gzip.
+    fn compressed(&self) -> &Bytes {
+        self.compressed
+            .get_or_init(|| gzip_bytes(self.text()).into())
+    }
+}
 
 impl Published {
     /// Creates a place for metrics that are published after each interval of this length.
@@ -487,12 +498,18 @@ impl Published {
     }
 
     fn publish(&self, snapshot: MetricsSnapshot, at: Duration) {
-        *self.latest.lock().unwrap_or_else(PoisonError::into_inner) =
-            Some((Arc::new(snapshot), at));
+        let latest = Latest {
+            snapshot,
+            interval: self.interval,
+            at,
+            text: OnceLock::new(),
+            compressed: OnceLock::new(),
+        };
+        *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(latest));
     }
 
     /// Returns the latest metrics; `None` before the first.
-    fn latest(&self) -> Option<Latest> {
+    fn latest(&self) -> Option<Arc<Latest>> {
         self.latest
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -501,7 +518,7 @@ impl Published {
 
     /// Returns the time since the latest metrics if they are late; `None` if they are not.
     fn lateness(&self, now: Duration) -> Option<Duration> {
-        let age = now.saturating_sub(self.latest()?.1);
+        let age = now.saturating_sub(self.latest()?.at);
         (age > self.interval * MAX_LATE_INTERVALS + MAX_LATE).then_some(age)
     }
 }
@@ -583,12 +600,12 @@ fn write_latest(
     published: &Published,
     written_at: &mut Option<Duration>,
 ) -> std::io::Result<()> {
-    if let Some((snapshot, at)) = published
+    if let Some(latest) = published
         .latest()
-        .filter(|(_, at)| Some(*at) != *written_at)
+        .filter(|latest| Some(latest.at) != *written_at)
     {
-        replace_file(path, &metrics_text(&snapshot, published.interval))?;
-        *written_at = Some(at);
+        replace_file(path, latest.text())?;
+        *written_at = Some(latest.at);
     }
     Ok(())
 }
@@ -610,176 +627,6 @@ fn start_thread(
     builder
         .spawn(run)
         .with_context(|| format!("cannot start the thread {name}"))
-}
-
-/// The most connections at a time. A further connection ends the oldest one.
-const MAX_CONNECTIONS: usize = 64;
-/// The longest time of a connection, from its beginning to the end of the answer.
-const MAX_CONNECTION_TIME: Duration = Duration::from_secs(10);
-/// The longest time until the head of a request is complete.
-const MAX_HEAD_TIME: Duration = Duration::from_secs(5);
-/// The most bytes of the head of a request; the least that hyper permits.
-const MAX_HEAD_BYTES: usize = 8192;
-/// The most headers of a request.
-const MAX_HEADERS: usize = 64;
-/// The wait after a connection could not be accepted, for example for lack of file descriptors.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// The page at `/`.
-const INDEX: &str = "blkstat export\n\n/metrics  metrics for Prometheus\n/healthz  200 while samples are taken in time, otherwise 503\n";
-
-/// Serves metrics in a separate thread, until the program ends. Returns the address at which it listens.
-///
-/// # Errors
-/// If the system has no more threads or file descriptors.
-fn start_server(listener: TcpListener, published: &Arc<Published>) -> Result<SocketAddr> {
-    let address = listener.local_addr().context("cannot start to serve")?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_io()
-        .enable_time()
-        .build();
-    let (runtime, published) = (
-        runtime.context("cannot start to serve")?,
-        Arc::clone(published),
-    );
-    start_thread("http", move || {
-        // If it fails, the other outputs go on.
-        let _ = runtime.block_on(serve(listener, published));
-    })?;
-    Ok(address)
-}
-
-/// Takes an address. It is served once [`start_server`] is called.
-///
-/// # Errors
-/// If it cannot be used, for example because another program has it.
-fn bind(address: SocketAddr) -> Result<TcpListener> {
-    let listener =
-        TcpListener::bind(address).with_context(|| format!("cannot listen at {address}"))?;
-    listener
-        .set_nonblocking(true)
-        .with_context(|| format!("cannot listen at {address}"))?;
-    Ok(listener)
-}
-
-/// Accepts connections.
-async fn serve(listener: TcpListener, published: Arc<Published>) -> io::Result<Infallible> {
-    let listener = tokio::net::TcpListener::from_std(listener)?;
-    let mut connections: VecDeque<AbortHandle> = VecDeque::with_capacity(MAX_CONNECTIONS);
-    loop {
-        let Ok((stream, _)) = listener.accept().await else {
-            tokio::time::sleep(ACCEPT_PAUSE).await;
-            continue;
-        };
-        connections.retain(|connection| !connection.is_finished());
-        if connections.len() >= MAX_CONNECTIONS
-            && let Some(oldest) = connections.pop_front()
-        {
-            oldest.abort();
-        }
-        let connection = serve_connection(stream, Arc::clone(&published));
-        connections.push_back(tokio::spawn(connection).abort_handle());
-    }
-}
-
-/// Answers one request.
-async fn serve_connection(stream: TcpStream, published: Arc<Published>) {
-    let answer = service_fn(move |request: Request<Incoming>| {
-        let response = published.answer(&request);
-        async move { Ok::<_, Infallible>(response) }
-    });
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(MAX_HEAD_TIME)
-        .max_buf_size(MAX_HEAD_BYTES)
-        .max_headers(MAX_HEADERS)
-        .keep_alive(false)
-        .serve_connection(TokioIo::new(stream), answer);
-    // A client that does not finish its request or does not read its answer gets no more time. Errors are ignored,
-    // because they are the client's.
-    let _ = tokio::time::timeout(MAX_CONNECTION_TIME, connection).await;
-}
-
-impl Published {
-    fn answer<B>(&self, request: &Request<B>) -> Response<Full<Bytes>> {
-        let path = request.uri().path();
-        if !matches!(path, "/" | "/metrics" | "/healthz") {
-            return text(StatusCode::NOT_FOUND, "not found; see /metrics\n");
-        }
-        if request.method() != Method::GET && request.method() != Method::HEAD {
-            let response = text(
-                StatusCode::METHOD_NOT_ALLOWED,
-                "only GET and HEAD are allowed\n",
-            );
-            return with_header(response, header::ALLOW, "GET, HEAD");
-        }
-        match path {
-            "/metrics" => self.metrics(request),
-            "/healthz" => self.health(),
-            _ => text(StatusCode::OK, INDEX),
-        }
-    }
-
-    fn health(&self) -> Response<Full<Bytes>> {
-        match self.lateness(RealClock::new(None).monotonic()) {
-            None => text(StatusCode::OK, "ok\n"),
-            Some(age) => {
-                let message = format!("late: the last sample is {:.1} s old\n", age.as_secs_f64());
-                text(StatusCode::SERVICE_UNAVAILABLE, message)
-            }
-        }
-    }
-
-    fn metrics<B>(&self, request: &Request<B>) -> Response<Full<Bytes>> {
-        let codings = request.headers().get_all(header::ACCEPT_ENCODING);
-        let is_gzip = accepts_gzip(codings.iter().filter_map(|value| value.to_str().ok()));
-        let Some((snapshot, _)) = self.latest() else {
-            return text(StatusCode::SERVICE_UNAVAILABLE, "no sample yet\n");
-        };
-        let body = metrics_text(&snapshot, self.interval);
-        let body = Bytes::from(if is_gzip { gzip_bytes(&body) } else { body });
-        let response = with_header(
-            Response::new(Full::new(body)),
-            header::CONTENT_TYPE,
-            CONTENT_TYPE,
-        );
-        let response = with_header(response, header::VARY, "Accept-Encoding");
-        if is_gzip {
-            with_header(response, header::CONTENT_ENCODING, "gzip")
-        } else {
-            response
-        }
-    }
-}
-
-fn text(status: StatusCode, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(body.into()));
-    *response.status_mut() = status;
-    with_header(response, header::CONTENT_TYPE, "text/plain; charset=utf-8")
-}
-
-fn with_header(
-    mut response: Response<Full<Bytes>>,
-    name: HeaderName,
-    value: &'static str,
-) -> Response<Full<Bytes>> {
-    response
-        .headers_mut()
-        .insert(name, HeaderValue::from_static(value));
-    response
-}
-
-/// Returns whether a client with these `Accept-Encoding` headers reads gzip.
-fn accepts_gzip<'a>(accept_encoding: impl Iterator<Item = &'a str>) -> bool {
-    accept_encoding
-        .flat_map(|header| header.split(','))
-        .any(|coding| {
-            let (name, parameters) = coding.split_once(';').unwrap_or((coding, ""));
-            let parameters = parameters.trim().to_ascii_lowercase();
-            let quality = parameters
-                .strip_prefix("q=")
-                .map_or(Ok(1.0), str::parse::<f64>);
-            name.trim().eq_ignore_ascii_case("gzip") && quality.is_ok_and(|quality| quality > 0.0)
-        })
 }
 
 #[cfg(test)]
@@ -881,31 +728,9 @@ mod published_tests {
         assert_eq!(
             (
                 published.lateness(s(112)),
-                published.latest().map(|(_, at)| at)
+                published.latest().map(|latest| latest.at)
             ),
             (None, Some(s(112)))
         );
-    }
-}
-
-#[cfg(test)]
-mod http_tests {
-    use super::*;
-
-    #[test]
-    fn gzip_is_used_only_where_it_is_accepted() {
-        for (header, is_accepted) in [
-            ("gzip", true),
-            ("deflate, GZIP;q=0.5", true),
-            ("gzip;q=0", false),
-            ("gzip; Q=0", false),
-            ("gzip;q=0.0, br", false),
-            ("gzip;q=x", false),
-            ("identity", false),
-            ("xgzip", false),
-            ("", false),
-        ] {
-            assert_eq!(accepts_gzip([header].into_iter()), is_accepted, "{header}");
-        }
     }
 }
