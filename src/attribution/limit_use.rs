@@ -10,7 +10,7 @@ use crate::counters::{DeviceNumber, IoCounters, IoLimits};
 const MIN_REACHED_FRACTION: f64 = 0.98;
 /// The multiple of a limit above which it is not in force, unless tasks wait.
 const MAX_REACHED_RATIO: f64 = 1.1;
-/// The fraction from which a limit is near: a process that sends one request after the other does other things, too, while
+/// The fraction from which a limit is near: a process that sends one request after the other also does other things while
 /// no request of it waits.
 const NEAR_FRACTION: f64 = 0.8;
 /// The fraction of a limit from which it may hold a cgroup back whose tasks wait: one that sends a request, waits for it, and

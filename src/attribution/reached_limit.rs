@@ -7,7 +7,7 @@ use crate::counters::CgroupHierarchy;
 /// device back: with less, most of its requests do not wait for a limit.
 const MIN_SHARE: f64 = 0.5;
 
-/// The fraction of a device's requests from which others than the limited cgroups use it, too.
+/// The fraction of a device's requests from which cgroups without a limit count as users of it.
 const MIN_OTHERS_SHARE: f64 = 0.1;
 
 /// The fractions of a limit between which a limit that has held a device back goes on to do so, without a rate that is
@@ -248,7 +248,7 @@ impl<'a> LimitedCgroups<'a> {
         of_bytes >= Some(MIN_SHARE) || of_requests >= Some(MIN_SHARE)
     }
 
-    /// Returns whether other cgroups use a device, too. Without others, the limit holds back whoever the device is for; with
+    /// Returns whether other cgroups also use a device. Without others, the limit holds back whoever the device is for; with
     /// others that don't wait, it does what it is for.
     fn share_with_others(&self, usage: &DeviceUse) -> bool {
         let mut others_per_s = 0.0;

@@ -9,7 +9,7 @@ const MAX_IOS_PER_S: f64 = 20e6;
 const MAX_SECTORS_PER_S: f64 = 200e6;
 /// How much longer the kernel may count a request than it took: where it counts clock ticks, one at each end.
 const TICKS_MS: f64 = 20.0;
-/// Requests that were in flight before an interval may have waited longer than it is, but hardly this long.
+/// Requests that were in flight before an interval may have waited for longer than the interval, but not for this long.
 const MAX_WAIT_MS: f64 = 3_600_000.0;
 /// Counters are not read all at once.
 const TIME_TOLERANCE_MS: f64 = 1000.0;

@@ -88,7 +88,7 @@ impl Interval {
     }
 
     /// Computes what happened between two readings; `None` after a reset: a count, a sector column or several times went
-    /// down in a way that 32-bit wraparound does not explain, because the device was replugged or made anew.
+    /// down in a way that 32-bit wraparound does not explain, because the device was replugged or created again.
     pub fn between(older: &Counters, newer: &Counters, span: Span) -> Option<Self> {
         let (ns, seconds) = (span.nanos(), span.seconds());
         let columns = older.columns.min(newer.columns);

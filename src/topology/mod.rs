@@ -239,7 +239,7 @@ fn shared_identities(nodes: &[Node]) -> HashSet<String> {
     shared
 }
 
-/// Returns the number of layers below each device; a backing device that is not listed counts as a layer, too.
+/// Returns the number of layers below each device; a backing device that is not listed also counts as a layer.
 ///
 /// Depth-first without recursion and visiting each device once: a hostile capture may have a stack of any depth, or one
 /// with circles.
