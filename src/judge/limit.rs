@@ -293,12 +293,8 @@ impl RateHistory {
 fn only_direction(run: &[Step]) -> Option<IoDirection> {
     const MOST: f64 = 0.99;
     let all = sum(run, |step| step.count(IoDirection::Both));
-    for direction in [IoDirection::Reads, IoDirection::Writes] {
-        if sum(run, |step| step.count(direction)) >= MOST * all {
-            return Some(direction);
-        }
-    }
-    None
+    let mut directions = [IoDirection::Reads, IoDirection::Writes].into_iter();
+    directions.find(|direction| sum(run, |step| step.count(*direction)) >= MOST * all)
 }
 
 /// The sum of an amount over the steps of a run.
