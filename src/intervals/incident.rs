@@ -205,11 +205,8 @@ impl Cause {
                 (&one.owner, one.rate_name()) == (&other.owner, other.rate_name())
             }
             (Self::Health(one), Self::Health(other)) => {
-                let facts = |health: &HealthEvidence| -> Vec<&'static str> {
-                    health.troubles.iter().map(|(fact, _)| fact.name).collect()
-                };
-                one.device == other.device
-                    && facts(one).iter().any(|fact| facts(other).contains(fact))
+                let mut facts = one.troubles.iter().map(|(fact, _)| fact.name);
+                one.device == other.device && facts.any(|fact| has_fact(other, fact))
             }
             _ => false,
         }
@@ -225,6 +222,10 @@ impl Cause {
             Self::Evidence(name) => (0, name),
         }
     }
+}
+
+fn has_fact(health: &HealthEvidence, name: &str) -> bool {
+    health.troubles.iter().any(|(fact, _)| fact.name == name)
 }
 
 /// The name of the evidence in machine formats, if it supports a verdict; otherwise `None`.
