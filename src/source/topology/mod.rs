@@ -124,6 +124,6 @@ fn add_aliases(root: &Path, nodes: &mut [Node]) {
     }
 }
 
-fn is_number(text: &str) -> bool {
+pub(super) fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
