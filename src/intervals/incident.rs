@@ -48,6 +48,9 @@ pub struct Incident {
     pub requests: Option<IoDirection>,
     /// Their latency just before it began, in milliseconds; `None` if it is not known.
     pub before_ms: Option<f64>,
+    /// The rate just before it began of the requests whose rate is constant now; `None` without such a cause, or if it is not
+    /// known.
+    pub before_per_s: Option<f64>,
     /// The best known cause.
     pub cause: Option<Cause>,
     /// The cgroup with the limit or, without one, that with most of the victim's bytes; `None` if it is not known.
@@ -96,6 +99,7 @@ impl Incident {
             begin_is_known,
             requests: None,
             before_ms: None,
+            before_per_s: None,
             cause: None,
             owner: None,
             program: None,
@@ -129,7 +133,7 @@ pub enum Cause {
     CgroupLimit(Limit),
     /// The kernel says what is wrong.
     Health(HealthEvidence),
-    /// A device stays at a constant rate, as at a limit.
+    /// A device is held at a constant rate, as if by a limit.
     Cap {
         plateau: Plateau,
         device: Arc<DeviceNames>,

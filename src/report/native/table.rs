@@ -219,21 +219,25 @@ impl TableWriter {
         if !devices[first_calm..].iter().all(is_calm) {
             return devices.len();
         }
-        let room = self.rows.max(MIN_SCREEN_ROWS) - MIN_SCREEN_ROWS;
+        // The others are for the host, the titles and explanations.
+        let room = self.rows - self.rows.div_ceil(3);
         devices.len().min(room.max(first_calm))
     }
 
     /// Appends what keeps programs waiting whatever the disks do, once on each screen: the host line goes on to show its
-    /// numbers. A device in trouble may be what no device shows.
+    /// numbers. A device in trouble, or a limit of a cgroup, may be what no device shows.
     fn push_host_texts(&mut self, rows: &IntervalRows, out: &mut Vec<u8>) {
-        let has_trouble = rows.devices.iter().any(is_trouble);
+        let mut is_explained = false;
+        for row in &rows.devices {
+            is_explained |= is_trouble(row) || row.activity().and_then(limit_beside).is_some();
+        }
         let texts = host_texts(&rows.header, rows.attribution.as_ref());
         for (index, text) in texts.into_iter().enumerate() {
             let is_said = std::mem::replace(&mut self.host_texts_said[index], text.is_some());
             let is_hidden_wait = index >= HIDDEN_WAITS;
             if let Some(text) = text
                 && !is_said
-                && !(is_hidden_wait && has_trouble)
+                && !(is_hidden_wait && is_explained)
             {
                 self.explain(&text, Emphasis::Dim, out);
             }
@@ -645,8 +649,8 @@ mod tests {
     fn on_a_screen_calm_devices_take_no_more_lines_than_it_has() {
         let count = |lines: &[String]| lines.iter().filter(|line| line.starts_with("sda")).count();
         let lines = printed(100, true, Verdict::Ok);
-        assert_eq!(count(&lines), 2 * (10 - MIN_SCREEN_ROWS));
-        let folded = "└ 95 more devices, ok, at most 0% util";
+        assert_eq!(count(&lines), 2 * 6);
+        let folded = "└ 94 more devices, ok, at most 0% util";
         assert!(lines.iter().any(|line| line == folded), "{lines:#?}");
         assert_eq!(count(&printed(100, false, Verdict::Ok)), 200);
     }

@@ -52,7 +52,7 @@ fn the_worst_incident_is_the_headline() {
         headline,
         "loop0 capped since 18:22:28 (41 s, capped for 35 s, ongoing)."
     );
-    let harm = "loop0 stays at 3,000 reads/s, as at a limit; reads take 8.18 ms, 524 µs before; queue 23.7.";
+    let harm = "loop0 held at 3,000 reads/s, as if by a limit; reads take 8.18 ms (was 524 µs); queue 23.7.";
     assert!(text_of(&page, "header").contains(harm));
     assert!(page.contains("<code>blkstat --csv --from fixtures/captures/capped-3000.txt</code>"));
     // The disk below is ok: a band and a row of a table, but no section.
