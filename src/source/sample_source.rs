@@ -4,7 +4,7 @@ use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail, ensure};
 
 use super::input::{Input, Stacked};
 use super::{
@@ -258,8 +258,10 @@ impl<'a> SampleSource<'a> {
 
     /// Skips the intervals that ended while the wait for the last deadline lasted too long, and returns their number.
     pub fn skip_passed(&mut self, now: Duration) -> u64 {
-        let deadlines = self.live().and_then(|source| source.deadlines.as_mut());
-        deadlines.map_or(0, |deadlines| deadlines.skip_passed(now))
+        match self.deadlines() {
+            Some(deadlines) => deadlines.skip_passed(now),
+            None => 0,
+        }
     }
 
     /// Returns whether a sample of the running system ends an interval; `None` for a capture.
@@ -272,8 +274,14 @@ impl<'a> SampleSource<'a> {
 
     /// Goes on to the next interval if the one that has begun is over, and returns whether it is.
     pub fn ends_interval_at(&mut self, now: Duration) -> bool {
-        let deadlines = self.live().and_then(|source| source.deadlines.as_mut());
-        deadlines.is_none_or(|deadlines| deadlines.ends_interval(now))
+        match self.deadlines() {
+            Some(deadlines) => deadlines.ends_interval(now),
+            None => true,
+        }
+    }
+
+    fn deadlines(&mut self) -> Option<&mut SampleDeadlines> {
+        self.live()?.deadlines.as_mut()
     }
 
     /// Returns whether the last sample precedes the range of time that is shown.
@@ -314,8 +322,10 @@ impl<'a> SampleSource<'a> {
             return with_stated(reread_topology(&self.input.root, previous), self.input);
         };
         source.header_count = source.replay.state().header_count;
-        let recorded = recorded_topology(&source.replay).cloned();
-        let topology = recorded.unwrap_or_else(|| Topology::from_names(&newest.devices));
+        let topology = match recorded_topology(&source.replay) {
+            Some(recorded) => recorded.clone(),
+            None => Topology::from_names(&newest.devices),
+        };
         with_stated(topology, self.input)
     }
 
@@ -331,18 +341,18 @@ impl<'a> SampleSource<'a> {
     pub fn host_name(&self) -> Option<String> {
         match self.is_live() {
             true => read_hostname(&self.input.root),
-            false => self.header().and_then(|header| header.host.clone()),
+            false => self.header()?.host.clone(),
         }
     }
 
     /// Returns the machine as its firmware identifies itself; that of a capture without a header is unknown.
     pub fn machine(&self) -> Machine {
-        match self.is_live() {
-            true => read_machine(&self.input.root),
-            false => self
-                .header()
-                .map(|header| header.machine.clone())
-                .unwrap_or_default(),
+        if self.is_live() {
+            return read_machine(&self.input.root);
+        }
+        match self.header() {
+            Some(header) => header.machine.clone(),
+            None => Machine::default(),
         }
     }
 
@@ -354,31 +364,37 @@ impl<'a> SampleSource<'a> {
                 source.place != Place::Following
                     && source.replay.state().header_count != source.header_count
             }
-            SourceKind::Live(_) | SourceKind::Received(_) => newest
-                .at
-                .monotonic
-                .is_some_and(|now| now > self.topology_read_at + MAX_TOPOLOGY_AGE),
+            SourceKind::Live(_) | SourceKind::Received(_) => {
+                newest.at.monotonic > Some(self.topology_read_at + MAX_TOPOLOGY_AGE)
+            }
         }
     }
 
     /// Returns whether the topology is known rather than inferred from device names.
     pub fn has_known_topology(&self) -> bool {
-        let is_recorded = |replay| recorded_topology(replay).is_some();
-        !self.input.stack.is_empty() || self.replay().is_none_or(is_recorded)
+        match self.replay() {
+            Some(replay) if self.input.stack.is_empty() => recorded_topology(replay).is_some(),
+            _ => true,
+        }
     }
 
     /// Returns the baselines of the recording that is replayed; none without a recording.
     pub fn recorded_baselines(&self) -> &RecordedBaselines {
         static NONE: RecordedBaselines = RecordedBaselines::NONE;
-        self.header().map_or(&NONE, |header| &header.baselines)
+        match self.header() {
+            Some(header) => &header.baselines,
+            None => &NONE,
+        }
     }
 
     /// Returns a resolver of names in /dev and of paths on devices, for samples of the running system, also if they were kept;
     /// `None` for a capture.
     pub fn resolver(&self) -> Option<DeviceResolver> {
+        if self.input.from.is_some() {
+            return None;
+        }
         let root = &self.input.root;
-        let is_of_this_host = self.input.from.is_none();
-        is_of_this_host.then(|| DeviceResolver::new(root, &[root.join("sys")]))
+        Some(DeviceResolver::new(root, &[root.join("sys")]))
     }
 }
 
@@ -408,10 +424,10 @@ impl LiveSource<'_> {
             self.live.read(sample, on_error)?;
         }
         let now = sample.at.monotonic.unwrap_or_default();
-        sample.io_scan = self
-            .scanner
-            .as_mut()
-            .and_then(|scanner| scanner.latest(now));
+        sample.io_scan = match &mut self.scanner {
+            Some(scanner) => scanner.latest(now),
+            None => None,
+        };
         sample.health = self.health.latest(now);
         if let Some(on_sample) = &mut self.on_sample {
             on_sample(sample, &self.live);
@@ -434,10 +450,7 @@ impl ReplaySource<'_> {
         let found = self.replay.next(previous, sample);
         let warnings = self.replay.take_warnings();
         let name = sanitize(self.replay.name());
-        if let Some(warning) = warnings
-            .iter()
-            .find(|warning| is_strict && !warning.is_note())
-        {
+        if is_strict && let Some(warning) = warnings.iter().find(|warning| !warning.is_note()) {
             bail!("{name}:{}: {}", warning.line, warning.text);
         }
         warnings.iter().for_each(&mut *on_warning);
@@ -465,17 +478,22 @@ impl ReplaySource<'_> {
 /// # Errors
 /// If it lacks one.
 pub fn check_stated(topology: &Topology, input: &Input) -> Result<()> {
-    let has = |name: &&String| topology.nodes().iter().any(|node| node.name == **name);
-    if let Some((missing, class)) = input.classes.iter().find(|(device, _)| !has(&device)) {
-        let (missing, class) = (sanitize(missing), class.name());
-        bail!("--class {missing}={class}: there is no device {missing}");
+    for (device, class) in &input.classes {
+        let name = sanitize(device);
+        ensure!(
+            topology.node(device).is_some(),
+            "--class {name}={}: there is no device {name}",
+            class.name()
+        );
     }
     for Stacked { device, below } in &input.stack {
-        if let Some(missing) = std::iter::once(device).chain(below).find(|name| !has(name)) {
-            let (below, missing) = (sanitize(&below.join(",")).into_owned(), sanitize(missing));
-            bail!(
-                "--stack {}={below}: the capture has no device {missing}",
-                sanitize(device)
+        for name in std::iter::once(device).chain(below) {
+            ensure!(
+                topology.node(name).is_some(),
+                "--stack {}={}: the capture has no device {}",
+                sanitize(device),
+                sanitize(&below.join(",")),
+                sanitize(name)
             );
         }
     }
@@ -488,14 +506,16 @@ pub fn with_stated(topology: Topology, input: &Input) -> Topology {
         return topology;
     }
     let mut nodes: Vec<Node> = topology.into();
-    for (device, class) in &input.classes {
-        for node in nodes.iter_mut().filter(|node| node.name == *device) {
-            node.stated_class = Some(*class);
+    for node in &mut nodes {
+        for (device, class) in &input.classes {
+            if node.name == *device {
+                node.stated_class = Some(*class);
+            }
         }
-    }
-    for Stacked { device, below } in &input.stack {
-        for node in nodes.iter_mut().filter(|node| node.name == *device) {
-            node.backing_devices.clone_from(below);
+        for Stacked { device, below } in &input.stack {
+            if node.name == *device {
+                node.backing_devices.clone_from(below);
+            }
         }
     }
     Topology::new(nodes)
@@ -504,5 +524,8 @@ pub fn with_stated(topology: Topology, input: &Input) -> Topology {
 /// Returns the topology in the header of a recording; `None` for a capture without one.
 fn recorded_topology<'r>(replay: &'r Replay<'_>) -> Option<&'r Topology> {
     let topology = &replay.header()?.topology;
-    (!topology.nodes().is_empty()).then_some(topology)
+    if topology.nodes().is_empty() {
+        return None;
+    }
+    Some(topology)
 }
