@@ -163,6 +163,18 @@ impl SampleDeadlines {
         }
     }
 
+    /// Changes the interval. The one that has begun ends at the next multiple of the new interval after its beginning.
+    pub fn set_interval(&mut self, interval: Duration, max_step: Duration, now: Duration) {
+        if interval == self.ends.interval {
+            return;
+        }
+        let begin = self
+            .end
+            .map_or(self.due, |end| end.saturating_sub(self.ends.interval));
+        *self = Self::new(begin, interval, max_step);
+        self.ends.skip_passed(now);
+    }
+
     /// Returns the next deadline after `now`, or the end of the interval if that has passed, and the number of
     /// intervals missed before it.
     pub fn next(&mut self, now: Duration) -> (Duration, u64) {
@@ -213,6 +225,26 @@ impl SampleDeadlines {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_interval_is_changed_while_it_lasts_and_nothing_is_missed() {
+        let (s, ms) = (Duration::from_secs, Duration::from_millis);
+        let mut deadlines = SampleDeadlines::new(s(100), s(10), s(1));
+        assert_eq!(deadlines.next(s(100)), (s(101), 0));
+        assert!(!deadlines.ends_interval(s(101)));
+        // Shorter: the next multiple of two seconds.
+        deadlines.set_interval(s(2), s(1), ms(101_010));
+        assert_eq!(deadlines.next(ms(101_010)), (s(102), 0));
+        assert!(deadlines.ends_interval(s(102)));
+        // Longer, between two intervals.
+        deadlines.set_interval(s(5), s(1), ms(102_010));
+        assert_eq!(deadlines.next(ms(102_010)), (s(103), 0));
+        assert!(!deadlines.ends_interval(s(103)));
+        // Shorter than what has passed.
+        deadlines.set_interval(ms(500), ms(500), ms(103_010));
+        assert_eq!(deadlines.next(ms(103_010)), (ms(103_500), 0));
+        assert!(deadlines.ends_interval(ms(103_500)));
+    }
 
     #[test]
     fn missed_deadlines_are_skipped_and_counted() {

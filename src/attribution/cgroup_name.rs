@@ -20,19 +20,18 @@ pub fn cgroup_name(path: &str) -> String {
         return "(root)".to_owned();
     }
     let forms: [&[NamePart]; 2] = [&[container, pod, machine], &[session, unit]];
-    let named = forms.iter().find_map(|names| {
-        (0..parts.len()).rev().find_map(|at| {
-            let name = names
-                .iter()
-                .find_map(|name| name(parts[at], &parts[..at]))?;
-            Some((at, name))
-        })
-    });
-    match named {
-        Some((at, name)) if at + 1 == parts.len() => name,
-        Some((at, name)) => format!("{name}/{}", parts[at + 1..].join("/")),
-        None => path.to_owned(),
+    for names in forms {
+        for (at, part) in parts.iter().enumerate().rev() {
+            let Some(name) = names.iter().find_map(|name| name(part, &parts[..at])) else {
+                continue;
+            };
+            return match &parts[at + 1..] {
+                [] => name,
+                below => format!("{name}/{}", below.join("/")),
+            };
+        }
     }
+    path.to_owned()
 }
 
 /// Names a container: `docker-ID.scope`, `cri-containerd-ID.scope`, `crio-ID.scope`, `libpod-ID.scope`, as systemd
@@ -64,16 +63,17 @@ fn container(part: &str, above: &[&str]) -> Option<String> {
         _ => return None,
     };
     let short = format!("{engine} {}", &id[..SHORT_ID]);
-    let own = name.split_once(':').and_then(|(slice, _)| pod(slice, &[]));
-    let pods_above = || {
-        (0..above.len())
-            .rev()
-            .find_map(|at| pod(above[at], &above[..at]))
-    };
-    Some(match own.or_else(pods_above) {
-        Some(pod) => format!("{pod} {short}"),
-        None => short,
-    })
+    if let Some((slice, _)) = name.split_once(':')
+        && let Some(pod) = pod(slice, &[])
+    {
+        return Some(format!("{pod} {short}"));
+    }
+    for (at, part) in above.iter().enumerate().rev() {
+        if let Some(pod) = pod(part, &above[..at]) {
+            return Some(format!("{pod} {short}"));
+        }
+    }
+    Some(short)
 }
 
 /// Names a Kubernetes pod by its unique id and its class of service: `kubepods-burstable-podUID.slice`, or `podUID` in
@@ -91,30 +91,31 @@ fn pod(part: &str, above: &[&str]) -> Option<String> {
     // systemd would take a hyphen for a level of the hierarchy, so ids are written with underscores.
     let id = id.replace('_', "-");
     let is_id = id.len() >= ID_LENGTHS[0] && id.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
-    let class = ["besteffort", "burstable"]
-        .into_iter()
-        .find(|name| class.ends_with(name));
-    is_id.then(|| format!("pod {id} {}", class.unwrap_or("guaranteed")))
+    if !is_id {
+        return None;
+    }
+    for name in ["besteffort", "burstable"] {
+        if class.ends_with(name) {
+            return Some(format!("pod {id} {name}"));
+        }
+    }
+    Some(format!("pod {id} guaranteed"))
 }
 
 /// Names a virtual machine of libvirt: `machine-qemu\x2d3\x2dweb.scope`, or `3-web.libvirt-qemu`.
 fn machine(part: &str, above: &[&str]) -> Option<String> {
-    if let Some(name) = part
-        .strip_suffix(".libvirt-qemu")
-        .or_else(|| part.strip_suffix(".libvirt-lxc"))
-    {
+    if let Some((name, "libvirt-qemu" | "libvirt-lxc")) = part.rsplit_once('.') {
         return Some(format!("vm {}", without_number(name)));
     }
-    let is_machine = above.last() == Some(&"machine.slice");
-    let name = part
-        .strip_suffix(".scope")
-        .filter(|_| is_machine)?
-        .strip_prefix("machine-")?;
-    let name = unescape(name);
-    let name = name
-        .strip_prefix("qemu-")
-        .or_else(|| name.strip_prefix("lxc-"))
-        .unwrap_or(&name);
+    if above.last() != Some(&"machine.slice") {
+        return None;
+    }
+    let scope = part.strip_suffix(".scope")?.strip_prefix("machine-")?;
+    let full = unescape(scope);
+    let name = match full.split_once('-') {
+        Some(("qemu" | "lxc", name)) => name,
+        _ => &full,
+    };
     Some(format!("vm {}", without_number(name)))
 }
 
@@ -152,18 +153,15 @@ fn unescape(text: &str) -> String {
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("\\x") {
         decoded.push_str(before);
-        let byte = after
-            .get(..2)
-            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        match byte.filter(u8::is_ascii) {
-            Some(byte) => {
-                decoded.push(char::from(byte));
-                rest = &after[2..];
-            }
-            None => {
-                decoded.push_str("\\x");
-                rest = after;
-            }
+        if let Some(digits) = after.get(..2)
+            && let Ok(byte) = u8::from_str_radix(digits, 16)
+            && byte.is_ascii()
+        {
+            decoded.push(char::from(byte));
+            rest = &after[2..];
+        } else {
+            decoded.push_str("\\x");
+            rest = after;
         }
     }
     decoded.push_str(rest);

@@ -128,34 +128,44 @@ pub struct ProcessStat {
 /// Parses the bytes read and written in /proc/PID/io. Bytes of files that were deleted before they were written back do
 /// not count as written. `None` for any other text.
 pub fn parse_process_io(text: &[u8]) -> Option<(u64, u64)> {
-    let value = |name: &str| {
-        let mut found =
-            lines(text).filter_map(|mut words| (words.next()? == name).then(|| words.next()));
-        found.next()??.parse::<u64>().ok()
-    };
-    let written = value("write_bytes:")?;
-    Some((
-        value("read_bytes:")?,
-        written.saturating_sub(value("cancelled_write_bytes:").unwrap_or(0)),
-    ))
+    let (mut read, mut written, mut cancelled) = (None, None, 0);
+    for mut words in lines(text) {
+        let (Some(name), Some(Ok(value))) = (words.next(), words.next().map(str::parse)) else {
+            continue;
+        };
+        match name {
+            "read_bytes:" => read = Some(value),
+            "write_bytes:" => written = Some(value),
+            "cancelled_write_bytes:" => cancelled = value,
+            _ => {}
+        }
+    }
+    let written: u64 = written?;
+    Some((read?, written.saturating_sub(cancelled)))
 }
 
 /// Finds the cgroup of a process in the text of /proc/PID/cgroup: in the hierarchy of `blkio` if `is_v1`, otherwise in
 /// the hierarchy of version 2. Bytes that are not UTF-8 are replaced. `None` if the process is in none.
 pub fn parse_process_cgroup(text: &[u8], is_v1: bool) -> Option<String> {
-    text.split(|byte| *byte == b'\n').find_map(|line| {
+    for line in text.split(|byte| *byte == b'\n') {
         // The path may contain colons.
         let mut parts = line.splitn(3, |byte| *byte == b':');
-        let (number, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
+        let (Some(number), Some(controllers), Some(path)) =
+            (parts.next(), parts.next(), parts.next())
+        else {
+            continue;
+        };
         let is_wanted = if is_v1 {
-            controllers
-                .split(|byte| *byte == b',')
-                .any(|name| name == b"blkio")
+            let mut names = controllers.split(|byte| *byte == b',');
+            names.any(|name| name == b"blkio")
         } else {
             number == b"0" && controllers.is_empty()
         };
-        is_wanted.then(|| String::from_utf8_lossy(path).into_owned())
-    })
+        if is_wanted {
+            return Some(String::from_utf8_lossy(path).into_owned());
+        }
+    }
+    None
 }
 
 /// The most characters of a command line that are kept.
@@ -168,21 +178,25 @@ pub fn parse_command_line(text: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(text);
     let text = text.trim_end_matches(|last: char| last == '\0' || last.is_whitespace());
     let mut words = text.split('\0');
-    let first = words.next().filter(|first| !first.is_empty())?;
+    let first = words.next()?;
+    if first.is_empty() {
+        return None;
+    }
     let mut command = match first.rsplit_once('/') {
         Some((_, name)) if first.starts_with('/') && !name.is_empty() => name.to_owned(),
         _ => first.to_owned(),
     };
     for word in words {
         // A script may have many lines.
-        let word = word.split_whitespace().collect::<Vec<_>>().join(" ");
-        let is_plain = !word.is_empty() && !word.contains(' ');
+        let on_one_line = word.split_whitespace().collect::<Vec<_>>().join(" ");
         command.push(' ');
-        command += &match word.contains('\'') {
-            _ if is_plain => word,
-            true => format!("\"{word}\""),
-            false => format!("'{word}'"),
-        };
+        if !on_one_line.is_empty() && !on_one_line.contains(' ') {
+            command += &on_one_line;
+        } else if on_one_line.contains('\'') {
+            command += &format!("\"{on_one_line}\"");
+        } else {
+            command += &format!("'{on_one_line}'");
+        }
         if command.len() > 4 * MAX_COMMAND_CHARS {
             break;
         }
@@ -204,24 +218,23 @@ pub fn parse_process_stat(text: &[u8]) -> Option<ProcessStat> {
     const DELAY: usize = 42 - 3;
     // The name may contain blanks and parentheses.
     let open = text.iter().position(|byte| *byte == b'(')?;
-    let close = text
-        .iter()
-        .rposition(|byte| *byte == b')')
-        .filter(|close| *close > open)?;
-    let fields: Vec<&str> = std::str::from_utf8(&text[close + 1..])
-        .ok()?
-        .split_ascii_whitespace()
-        .collect();
-    let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
+    let close = text.iter().rposition(|byte| *byte == b')')?;
+    let comm = text.get(open + 1..close)?;
+    let rest = std::str::from_utf8(&text[close + 1..]).ok()?;
+    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
     Some(ProcessStat {
-        comm: String::from_utf8_lossy(&text[open + 1..close]).into_owned(),
+        comm: String::from_utf8_lossy(comm).into_owned(),
         is_blocked: *fields.first()? == "D",
-        parent: u32::try_from(number(PARENT)?).ok()?,
-        faults_of_ended: number(FAULTS_OF_ENDED)?,
-        threads: number(THREADS)?,
-        start_ticks: number(START_TIME)?,
-        delay_ticks: number(DELAY)?,
+        parent: u32::try_from(number_at(&fields, PARENT)?).ok()?,
+        faults_of_ended: number_at(&fields, FAULTS_OF_ENDED)?,
+        threads: number_at(&fields, THREADS)?,
+        start_ticks: number_at(&fields, START_TIME)?,
+        delay_ticks: number_at(&fields, DELAY)?,
     })
+}
+
+fn number_at(fields: &[&str], index: usize) -> Option<u64> {
+    fields.get(index)?.parse().ok()
 }
 
 #[cfg(test)]

@@ -70,7 +70,7 @@ pub enum LimitSource {
     Given,
     /// It is set for a cgroup.
     Cgroup(CgroupHierarchy),
-    /// The rate stayed constant, as at a limit.
+    /// The rate stayed constant, as if a limit held it.
     Inferred,
 }
 

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Attribution, CgroupUse, DeviceUse};
+use super::{Attribution, DeviceUse};
 use crate::counters::{BusyProcess, IoScan, ProcessIo};
 use crate::topology::Topology;
 
@@ -66,21 +66,17 @@ impl Readings {
             self.latest = None;
             return;
         };
-        if self
-            .latest
-            .as_ref()
-            .is_some_and(|known| known.processes == *processes)
+        if let Some(known) = &self.latest
+            && known.processes == *processes
         {
             return;
         }
         let elapsed_s = scan.at.saturating_sub(last.at).as_secs_f64();
         let ratio = elapsed_s / processes.elapsed.as_secs_f64();
-        let is_same_time = ratio > 1.0 / MAX_LENGTH_RATIO && ratio < MAX_LENGTH_RATIO;
-        let devices = if is_same_time {
-            bytes_per_s(last, scan, elapsed_s)
-        } else {
-            HashMap::new()
-        };
+        let mut devices = HashMap::new();
+        if ratio > 1.0 / MAX_LENGTH_RATIO && ratio < MAX_LENGTH_RATIO {
+            devices = bytes_per_s(last, scan, elapsed_s);
+        }
         self.latest = Some(Arc::new(ProcessReading {
             processes: Arc::clone(processes),
             devices,
@@ -99,11 +95,10 @@ fn bytes_per_s(older: &IoScan, newer: &IoScan, elapsed_s: f64) -> HashMap<Arc<st
     for device in &newer.devices {
         if let Some(before) = before.get(device.name.as_str()) {
             let grown = device.io.growth_since(before);
-            let bytes = [grown.read_bytes, grown.write_bytes];
-            rates.insert(
-                Arc::from(device.name.as_str()),
-                bytes.map(|count| count as f64 / elapsed_s),
-            );
+            let read_per_s = grown.read_bytes as f64 / elapsed_s;
+            let written_per_s = grown.write_bytes as f64 / elapsed_s;
+            let name = Arc::from(device.name.as_str());
+            rates.insert(name, [read_per_s, written_per_s]);
         }
     }
     rates
@@ -122,8 +117,7 @@ impl Attribution {
         };
         let [reads, writes] = reading.on_disks(topology);
         for usage in &mut self.devices {
-            let on_device = reading.devices.get(&usage.name);
-            let bytes_per_s = on_device.map_or(0.0, |bytes| bytes.iter().sum());
+            let bytes_per_s = reading.bytes_per_s(&usage.name);
             if bytes_per_s == 0.0 {
                 continue;
             }
@@ -153,6 +147,14 @@ impl ProcessReading {
         sum
     }
 
+    /// Returns the bytes per second of a device; 0 if they are not known.
+    fn bytes_per_s(&self, device: &str) -> f64 {
+        match self.devices.get(device) {
+            Some([read, written]) => read + written,
+            None => 0.0,
+        }
+    }
+
     /// Returns the bytes per second of a disk, or of the disks that a device is stacked on.
     fn below(&self, device: &str, topology: &Topology) -> f64 {
         let mut disks = topology.devices_below(device);
@@ -160,10 +162,7 @@ impl ProcessReading {
         let mut sum = 0.0;
         for name in disks {
             if topology.backing_devices(&name).is_empty() {
-                sum += self
-                    .devices
-                    .get(name.as_str())
-                    .map_or(0.0, |bytes| bytes.iter().sum());
+                sum += self.bytes_per_s(&name);
             }
         }
         sum
@@ -191,24 +190,28 @@ impl ProcessReading {
             program.bytes_per_s += (process.read_bytes + process.write_bytes) as f64 / elapsed_s;
             program.written_per_s += process.write_bytes as f64 / elapsed_s;
         }
-        let mut programs: Vec<Program> = programs.into_values().collect();
-        programs.sort_by(|a, b| {
+        let mut busiest: Vec<Program> = programs.into_values().collect();
+        busiest.sort_by(|a, b| {
             b.bytes_per_s
                 .total_cmp(&a.bytes_per_s)
                 .then(a.pid.cmp(&b.pid))
         });
-        programs
+        busiest
     }
 }
 
 /// Returns whether a process may use a device: its cgroup does, or that is not known.
 fn may_use(process: &BusyProcess, usage: &DeviceUse) -> bool {
-    let Some(path) = process.cgroup.as_deref().filter(|path| *path != "/") else {
+    let path = process.cgroup.as_deref().unwrap_or("/");
+    if path == "/" || usage.cgroups.is_empty() {
         return true;
-    };
-    let is_of_process =
-        |cgroup: &CgroupUse| *cgroup.path == *path && cgroup.rates.bytes_per_s() > 0.0;
-    usage.cgroups.is_empty() || usage.cgroups.iter().any(is_of_process)
+    }
+    for cgroup in &usage.cgroups {
+        if *cgroup.path == *path && cgroup.rates.bytes_per_s() > 0.0 {
+            return true;
+        }
+    }
+    false
 }
 
 impl Program {

@@ -56,11 +56,14 @@ pub fn waited_disk(
         return disk(device);
     }
     let root = task.root.as_ref().and_then(&disk);
-    let files = task.files.iter();
-    let files = files.filter(|(number, _)| !STANDARD_FILES.contains(number));
-    let devices = files.map(|(_, device)| device);
+    let mut devices = Vec::from_iter(&task.working_directory);
+    for (number, device) in &task.files {
+        if !STANDARD_FILES.contains(number) {
+            devices.push(device);
+        }
+    }
     let mut only = None;
-    for device in devices.chain(&task.working_directory) {
+    for device in devices {
         let found = disk(device);
         if found.is_none() || found == root || found == only {
             continue;
@@ -77,8 +80,8 @@ pub fn waited_disk(
 pub fn syscall_file(syscall: &str) -> Option<u64> {
     let mut words = syscall.split_ascii_whitespace();
     let call: u64 = words.next()?.parse().ok()?;
-    let file = words.next()?.strip_prefix("0x")?;
-    let file = u64::from_str_radix(file, 16).ok()?;
+    let argument = words.next()?.strip_prefix("0x")?;
+    let file = u64::from_str_radix(argument, 16).ok()?;
     FILE_CALLS.contains(&call).then_some(file)
 }
 
@@ -86,23 +89,26 @@ pub fn syscall_file(syscall: &str) -> Option<u64> {
 pub fn worker_device(name: &str) -> DeviceRef {
     let work = match name.strip_prefix("kworker/") {
         // `+` before what it does, `-` before what it did last.
-        Some(work) => work.split_once(['+', '-']).map_or("", |(_, work)| work),
+        Some(worker) => match worker.split_once(['+', '-']) {
+            Some((_, work)) => work,
+            None => "",
+        },
         None => name,
     };
     if let Some(journal) = work.strip_prefix("jbd2/") {
-        let device = journal
-            .rsplit_once('-')
-            .map_or(journal, |(device, _)| device);
+        let (device, _) = journal.rsplit_once('-').unwrap_or((journal, ""));
         return DeviceRef::Name(device.to_owned());
     }
-    if let Some((array, _)) = work.split_once('_').filter(|_| work.starts_with("md")) {
+    if let Some((array, _)) = work.split_once('_')
+        && array.starts_with("md")
+    {
         return DeviceRef::Name(array.to_owned());
     }
     let last = work.rsplit('/').next().unwrap_or_default();
-    let last = last.strip_prefix("flush-").unwrap_or(last);
-    match parse_device_number(last) {
+    let device = last.strip_prefix("flush-").unwrap_or(last);
+    match parse_device_number(device) {
         Some(number) => DeviceRef::Number(number),
-        None => DeviceRef::Name(last.to_owned()),
+        None => DeviceRef::Name(device.to_owned()),
     }
 }
 

@@ -95,18 +95,15 @@ impl LocalTimes {
             return written;
         }
         let latest = self.zone.to_datetime(self.latest);
-        let in_year = |year| {
-            written
-                .with()
-                .year(year)
-                .build()
-                .ok()
-                .filter(|time| *time <= latest)
-        };
         // There may be seven years between two leap years.
-        (0..=8)
-            .find_map(|back| in_year(latest.year() - back))
-            .unwrap_or(written)
+        for back in 0..=8 {
+            if let Ok(time) = written.with().year(latest.year() - back).build()
+                && time <= latest
+            {
+                return time;
+            }
+        }
+        written
     }
 
     pub(super) fn timestamp(&self, found: &FoundTime) -> Timestamp {
@@ -147,11 +144,25 @@ pub(super) fn find_times(line: &str) -> Vec<FoundTime> {
     let line = in_ascii(line);
     let tokens = tokens(&line);
     for at in 0..tokens.len().min(MAX_WORDS) {
-        let mut add = |form, (time, is_local)| {
-            let digits = if form == TimeForm::Epoch {
-                whole_digits(tokens[at])
-            } else {
-                0
+        let mut found = Vec::new();
+        if let Some(time) = epoch(tokens[at]) {
+            found.push((TimeForm::Epoch, (time, false)));
+        }
+        found.extend(numeric_dates(&tokens[at..]));
+        found.extend(named_date(&tokens[at..]));
+        if let Some((time_of_day, _)) = time_of_day(&tokens, at)
+            && let Ok(time) =
+                Offset::UTC.to_timestamp(Date::constant(1970, 1, 1).to_datetime(time_of_day))
+        {
+            found.push((TimeForm::TimeOfDay, (time, true)));
+        }
+        if let Some(time) = monotonic(tokens[at]) {
+            found.push((TimeForm::Uptime, (time, false)));
+        }
+        for (form, (time, is_local)) in found {
+            let digits = match form {
+                TimeForm::Epoch => whole_digits(tokens[at]),
+                _ => 0,
             };
             times.push(FoundTime {
                 form,
@@ -160,23 +171,7 @@ pub(super) fn find_times(line: &str) -> Vec<FoundTime> {
                 words_before: at,
                 digits,
             });
-        };
-        epoch(tokens[at])
-            .into_iter()
-            .for_each(|time| add(TimeForm::Epoch, (time, false)));
-        let dates = numeric_dates(&tokens[at..])
-            .into_iter()
-            .chain(named_date(&tokens[at..]));
-        dates.for_each(|(form, time)| add(form, time));
-        if let Some((found, _)) = time_of_day(&tokens, at)
-            && let Ok(time) =
-                Offset::UTC.to_timestamp(Date::constant(1970, 1, 1).to_datetime(found))
-        {
-            add(TimeForm::TimeOfDay, (time, true));
         }
-        monotonic(tokens[at])
-            .into_iter()
-            .for_each(|time| add(TimeForm::Uptime, (time, false)));
     }
     times
 }
@@ -186,51 +181,64 @@ fn in_ascii(line: &str) -> Cow<'_, str> {
     if line.is_ascii() {
         return Cow::Borrowed(line);
     }
-    let ascii = |c: char| match c {
-        '時' | '时' | '點' | '点' | '시' | '分' | '분' => ':',
-        '秒' | '초' => ' ',
-        c => c,
-    };
-    let line = ["시 ", "분 "]
-        .iter()
-        .fold(line.to_owned(), |line, unit| line.replace(unit, ":"));
-    Cow::Owned(line.chars().map(ascii).collect())
+    let mut ascii = String::new();
+    for c in line.replace("시 ", ":").replace("분 ", ":").chars() {
+        ascii.push(match c {
+            '時' | '时' | '點' | '点' | '시' | '分' | '분' => ':',
+            '秒' | '초' => ' ',
+            c => c,
+        });
+    }
+    Cow::Owned(ascii)
+}
+
+/// What a character can be a part of.
+#[derive(Clone, Copy, PartialEq)]
+enum TokenKind {
+    Number,
+    Word,
+    Neither,
+}
+
+impl TokenKind {
+    fn of(c: char) -> Self {
+        match c {
+            '0'..='9' | ':' | '.' | ',' => Self::Number,
+            _ if c.is_alphabetic() => Self::Word,
+            _ => Self::Neither,
+        }
+    }
 }
 
 /// The words and numbers of a line: digits with the points and colons between them, letters, or a sign with digits.
 fn tokens(line: &str) -> Vec<&str> {
-    let kind = |c: char| match c {
-        '0'..='9' | ':' | '.' | ',' => 1,
-        _ if c.is_alphabetic() => 2,
-        _ => 0,
-    };
     let mut tokens = Vec::new();
     let mut start = 0;
     for (at, c) in line.char_indices() {
-        let next = line[at..].chars().nth(1);
-        if next.is_none_or(|next| kind(next) != kind(c)) {
-            let end = at + c.len_utf8();
-            let token = line[start..end].trim_matches(|c: char| ".:,".contains(c));
-            if kind(c) > 0 && !token.is_empty() {
-                let before = line[..start]
-                    .chars()
-                    .next_back()
-                    .filter(|sign| "+-".contains(*sign));
-                let is_signed = before.is_some() && kind(c) == 1;
-                let (token, rest) =
-                    token.split_at(length_of_date(token, is_signed).unwrap_or(token.len()));
-                let is_of_name = is_number_of_name(&line[..start], token);
-                tokens.push(if is_signed || is_of_name {
-                    &line[start - 1..start + token.len()]
-                } else {
-                    token
-                });
-                tokens.extend(
-                    Some(rest.trim_start_matches([':', '.'])).filter(|rest| !rest.is_empty()),
-                );
-            }
-            start = end;
+        let kind = TokenKind::of(c);
+        let end = at + c.len_utf8();
+        if let Some(next) = line[end..].chars().next()
+            && TokenKind::of(next) == kind
+        {
+            continue;
         }
+        let whole = line[start..end].trim_matches(['.', ':', ',']);
+        if kind != TokenKind::Neither && !whole.is_empty() {
+            let before = &line[..start];
+            let is_signed = kind == TokenKind::Number && before.ends_with(['+', '-']);
+            let length = length_of_date(whole, is_signed).unwrap_or(whole.len());
+            let (token, rest) = whole.split_at(length);
+            tokens.push(if is_signed || is_number_of_name(before, token) {
+                &line[start - 1..start + token.len()]
+            } else {
+                token
+            });
+            let after = rest.trim_start_matches([':', '.']);
+            if !after.is_empty() {
+                tokens.push(after);
+            }
+        }
+        start = end;
     }
     tokens
 }
@@ -252,9 +260,15 @@ fn length_of_date(token: &str, is_signed: bool) -> Option<usize> {
     let is_packed = length == 14 && digits(&token[..14]).is_some();
     let is_year = token.find(':') == Some(4) && token.matches(':').count() == 3;
     let is_day = is_signed && length == 2 && token.matches('.').count() == 3;
-    [(is_packed, 8), (is_year, 4), (is_day, 2)]
-        .into_iter()
-        .find_map(|(is, length)| is.then_some(length))
+    if is_packed {
+        Some(8)
+    } else if is_year {
+        Some(4)
+    } else if is_day {
+        Some(2)
+    } else {
+        None
+    }
 }
 
 fn digits(token: &str) -> Option<u64> {
@@ -272,20 +286,25 @@ fn decimal(token: &str) -> Option<(u64, u32)> {
 
 /// Seconds since boot with this many digits of a fraction.
 fn since_boot(token: &str, digits: usize) -> Option<Timestamp> {
-    token
-        .split_once('.')
-        .filter(|(seconds, fraction)| seconds.len() < 18 && fraction.len() == digits)?;
+    let (whole, fraction) = token.split_once('.')?;
+    if whole.len() >= 18 || fraction.len() != digits {
+        return None;
+    }
     let (seconds, nanos) = decimal(token)?;
     Timestamp::new(seconds.try_into().ok()?, nanos.try_into().ok()?).ok()
 }
 
 /// One or two numbers with hundredths that are the whole line.
 fn uptime(line: &str) -> Option<Timestamp> {
-    let mut times = line
-        .split_ascii_whitespace()
-        .map(|word| since_boot(word, 2));
-    let time = times.next()??;
-    (times.next().is_none_or(|idle| idle.is_some()) && times.next().is_none()).then_some(time)
+    let mut words = line.split_ascii_whitespace();
+    let time = since_boot(words.next()?, 2)?;
+    if let Some(idle) = words.next() {
+        since_boot(idle, 2)?;
+    }
+    match words.next() {
+        Some(_) => None,
+        None => Some(time),
+    }
 }
 
 /// Seconds since boot as the kernel's log has them: `[12345.678901]`.
@@ -309,10 +328,11 @@ fn epoch(token: &str) -> Option<Timestamp> {
         19 => 1,
         _ => return None,
     };
-    let nanos = i128::from(number) * unit + i128::from(nanos);
-    Timestamp::from_nanosecond(nanos)
-        .ok()
-        .filter(|time| EPOCH_SECONDS.contains(&time.as_second()))
+    let time = Timestamp::from_nanosecond(i128::from(number) * unit + i128::from(nanos)).ok()?;
+    if !EPOCH_SECONDS.contains(&time.as_second()) {
+        return None;
+    }
+    Some(time)
 }
 
 /// A time of day in a list of words, and the index of the word after it.
@@ -328,59 +348,69 @@ fn time_of_day(tokens: &[&str], at: usize) -> Option<DayTime> {
 
 /// Returns the time of day at a word behind a date, in which other signs stand for colons: `06.13.20`, `06-13-20`, `061320`.
 fn time_after_date(tokens: &[&str], at: usize) -> Option<DayTime> {
-    time_of_day(tokens, at).or_else(|| {
-        let token = tokens.get(at)?.trim_start_matches('-');
-        if let Some([minute, second]) = tokens.get(at + 1..at + 3)
-            && let (Some(minute), Some(second)) =
-                (minute.strip_prefix('-'), second.strip_prefix('-'))
-        {
-            return Some((
-                time_of_parts(tokens, at, [token, minute, second])?.0,
-                at + 3,
-            ));
+    if let Some(found) = time_of_day(tokens, at) {
+        return Some(found);
+    }
+    let token = tokens.get(at)?.trim_start_matches('-');
+    if let Some([minute, second]) = tokens.get(at + 1..at + 3)
+        && let (Some(minute), Some(second)) = (minute.strip_prefix('-'), second.strip_prefix('-'))
+    {
+        let (time, _) = time_of_parts(tokens, at, [token, minute, second])?;
+        return Some((time, at + 3));
+    }
+    let parts: Vec<&str> = token.split(['.', ',', ':']).collect();
+    match parts[..] {
+        [hour, minute, second] if second.len() == 2 => {
+            time_of_parts(tokens, at, [hour, minute, second])
         }
-        let parts: Vec<&str> = token.split(['.', ',', ':']).collect();
-        match parts[..] {
-            [hour, minute, second] if second.len() == 2 => {
-                time_of_parts(tokens, at, [hour, minute, second])
-            }
-            [number] | [number, _] if number.len() == 6 && number.is_ascii() => {
-                time_of_parts(tokens, at, [&token[..2], &token[2..4], &token[4..]])
-            }
-            _ => None,
+        [number] | [number, _] if number.len() == 6 && number.is_ascii() => {
+            time_of_parts(tokens, at, [&token[..2], &token[2..4], &token[4..]])
         }
-    })
+        _ => None,
+    }
 }
 
 fn time_of_parts(tokens: &[&str], at: usize, [hour, minute, second]: [&str; 3]) -> Option<DayTime> {
-    let number = |text: &str| i8::try_from(digits(text).filter(|_| text.len() <= 2)?).ok();
-    let mut hour = number(hour)?;
-    let (second, nanos) = decimal(second)?;
-    let is_half = |at: Option<usize>, halves: &str| {
-        let word = at
-            .and_then(|at| tokens.get(at))
-            .map(|word| word.to_lowercase());
-        word.is_some_and(|word| halves.split(' ').any(|half| half == word))
+    let mut hour = two_digits(hour)?;
+    let minute = two_digits(minute)?;
+    let (seconds, nanos) = decimal(second)?;
+    let before = match at {
+        0 => None,
+        _ => half_of_day(tokens.get(at - 1)),
     };
-    let has_half = |halves| is_half(Some(at + 1), halves) || is_half(at.checked_sub(1), halves);
-    let (is_am, is_pm) = (has_half(AM), has_half(PM));
-    if is_pm && hour < 12 {
+    let after = half_of_day(tokens.get(at + 1));
+    let halves = [before, after];
+    if halves.contains(&Some(Half::Second)) && hour < 12 {
         hour += 12;
-    } else if is_am && hour == 12 {
+    } else if halves.contains(&Some(Half::First)) && hour == 12 {
         hour = 0;
     }
     // A leap second is the last second of its minute here.
-    let second = i8::try_from(if second == 60 { 59 } else { second }).ok()?;
-    let time = Time::new(hour, number(minute)?, second, i32::try_from(nanos).ok()?).ok()?;
-    Some((
-        time,
-        at + 1 + usize::from(is_half(Some(at + 1), AM) || is_half(Some(at + 1), PM)),
-    ))
+    let second = i8::try_from(if seconds == 60 { 59 } else { seconds }).ok()?;
+    let time = Time::new(hour, minute, second, i32::try_from(nanos).ok()?).ok()?;
+    Some((time, at + 1 + usize::from(after.is_some())))
 }
 
-/// The halves of a day in the languages in which `date` prints them.
-const AM: &str = "am a 오전 上午 午前";
-const PM: &str = "pm p 오후 下午 午後";
+fn two_digits(text: &str) -> Option<i8> {
+    if text.len() > 2 {
+        return None;
+    }
+    i8::try_from(digits(text)?).ok()
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Half {
+    First,
+    Second,
+}
+
+fn half_of_day(word: Option<&&str>) -> Option<Half> {
+    match word?.to_lowercase().as_str() {
+        "am" | "a" | "오전" | "上午" | "午前" => Some(Half::First),
+        "pm" | "p" | "오후" | "下午" | "午後" => Some(Half::Second),
+        _ => None,
+    }
+}
 
 /// Returns the dates that three numbers and a time of day behind them, after up to three other words, can be.
 fn numeric_dates(tokens: &[&str]) -> Vec<(TimeForm, (Timestamp, bool))> {
@@ -463,19 +493,15 @@ fn three_numbers(tokens: &[&str]) -> Option<([String; 3], usize, bool)> {
 
 /// The years that a date may have. Another number behind a time without a year is that of a process: `db1 monitor[4711]:`.
 const YEARS: Range<u64> = 1970..2100;
+/// The numbers that are taken for a day; no date has a day 0.
+const DAYS: Range<u64> = 0..32;
 
 /// Returns a date of a month, a day, and maybe a year, before or after a time of day: `Sun Aug  6 06:13:20 UTC 2017`, `So 6.
 /// Aug 2017, 06:13:20`.
 fn named_date(tokens: &[&str]) -> Option<(TimeForm, (Timestamp, bool))> {
-    let number = |word: &&str| digits(word.trim_start_matches('-'));
-    let day_in = |words: &[&str]| {
-        words
-            .iter()
-            .find_map(|word| number(word).filter(|day| *day <= 31))
-    };
-    day_in(&tokens[..tokens.len().min(6)])?;
+    first_number(&tokens[..tokens.len().min(6)], DAYS)?;
     // The date begins with a word, or with the day.
-    if month_number(tokens[0]).is_none() && digits(tokens[0]).is_none_or(|day| day > 31) {
+    if month_number(tokens[0]).is_none() && !DAYS.contains(&digits(tokens[0])?) {
         return None;
     }
     let (at, (time, end)) =
@@ -485,12 +511,10 @@ fn named_date(tokens: &[&str]) -> Option<(TimeForm, (Timestamp, bool))> {
         .iter()
         .rev()
         .find_map(|word| month_number(word))?;
-    let day = day_in(&tokens[..at])?;
+    let day = first_number(&tokens[..at], DAYS)?;
     let rest = &tokens[end..];
-    let year = tokens[..at]
-        .iter()
-        .chain(rest.iter().take(3))
-        .find_map(|word| number(word).filter(|year| YEARS.contains(year)));
+    let year =
+        first_number(&tokens[..at], YEARS).or(first_number(&rest[..rest.len().min(3)], YEARS));
     let form = if year.is_some() {
         TimeForm::NamedDate
     } else {
@@ -499,6 +523,18 @@ fn named_date(tokens: &[&str]) -> Option<(TimeForm, (Timestamp, bool))> {
     // A leap year has all days.
     let date = date(year.unwrap_or(1972), month, day)?;
     Some((form, with_offset(date.to_datetime(time), rest)?))
+}
+
+/// Returns the first number of a range among words.
+fn first_number(words: &[&str], range: Range<u64>) -> Option<u64> {
+    for word in words {
+        if let Some(number) = digits(word.trim_start_matches('-'))
+            && range.contains(&number)
+        {
+            return Some(number);
+        }
+    }
+    None
 }
 
 fn date(year: u64, month: u64, day: u64) -> Option<Date> {
@@ -528,13 +564,21 @@ const MONTHS: [&str; 12] = [
 
 /// The number of a month by its name: the longest beginning decides.
 fn month_number(word: &str) -> Option<u64> {
-    word.chars().next().filter(|first| first.is_alphabetic())?;
+    if !word.starts_with(char::is_alphabetic) {
+        return None;
+    }
     let word = word.to_lowercase();
-    let months = (1..).zip(MONTHS);
-    let names = months
-        .flat_map(|(number, names)| names.split(' ').map(move |name| (name.len(), number, name)));
-    let found = names.filter(|(_, _, name)| word.starts_with(name)).max();
-    found.map(|(_, number, _)| number)
+    let mut found = None;
+    let mut longest = 0;
+    for (number, names) in (1..).zip(MONTHS) {
+        for name in names.split(' ') {
+            if name.len() >= longest && word.starts_with(name) {
+                longest = name.len();
+                found = Some(number);
+            }
+        }
+    }
+    found
 }
 
 /// The hours from UTC of time zones that `date` names by letters. Others are taken for the local one.
@@ -543,32 +587,40 @@ const ZONES: &str = "UTC 0 GMT 0 Z 0 WET 0 WEST 1 BST 1 CET 1 CEST 2 EET 2 EEST 
 
 /// Returns the time in the zone that the words after it name, or else as if in UTC, and true.
 fn with_offset(time: DateTime, after: &[&str]) -> Option<(Timestamp, bool)> {
-    let mut zones = ZONES.split(' ');
-    let named = after
-        .first()
-        .and_then(|word| zones.find(|zone| zone == word));
-    let hours = named.and_then(|_| zones.next()?.parse().ok());
-    let signed = after.iter().take(2).find_map(|word| {
-        let is_west = word.starts_with('-');
-        let number = word.strip_prefix(['+', '-'])?.replace(':', "");
-        let number = digits(&number).map(|value| {
-            if number.len() <= 2 {
-                value * 100
-            } else {
-                value
-            }
-        })?;
-        let number = i32::try_from(number)
-            .ok()
-            .filter(|number| *number < 10_000)?;
-        let seconds = number / 100 * 3600 + number % 100 * 60;
-        Offset::from_seconds(if is_west { -seconds } else { seconds }).ok()
-    });
-    let offset = signed.or(hours.and_then(|hours| Offset::from_hours(hours).ok()));
+    let signed = after.iter().take(2).find_map(|word| signed_offset(word));
+    let offset = match after.first() {
+        Some(word) if signed.is_none() => named_offset(word),
+        _ => signed,
+    };
     Some((
         offset.unwrap_or(Offset::UTC).to_timestamp(time).ok()?,
         offset.is_none(),
     ))
+}
+
+fn named_offset(word: &str) -> Option<Offset> {
+    let mut zones = ZONES.split(' ');
+    zones.find(|zone| *zone == word)?;
+    Offset::from_hours(zones.next()?.parse().ok()?).ok()
+}
+
+/// Parses an offset from UTC: `+02:00`, `-0330`, `+02`.
+fn signed_offset(word: &str) -> Option<Offset> {
+    let text = word.strip_prefix(['+', '-'])?.replace(':', "");
+    let mut number = i32::try_from(digits(&text)?).ok()?;
+    if text.len() <= 2 {
+        number *= 100;
+    }
+    if number >= 10_000 {
+        return None;
+    }
+    let seconds = number / 100 * 3600 + number % 100 * 60;
+    Offset::from_seconds(if word.starts_with('-') {
+        -seconds
+    } else {
+        seconds
+    })
+    .ok()
 }
 
 #[cfg(test)]

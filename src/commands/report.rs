@@ -84,7 +84,12 @@ impl Report {
         else {
             return Ok(exit);
         };
-        let capture = input.from.as_ref().map(|path| path.display().to_string());
+        let capture = input.from.as_ref().map(|path| {
+            path.file_name()
+                .unwrap_or(path.as_os_str())
+                .display()
+                .to_string()
+        });
         let saturation_threshold = self.verdicts.saturation_threshold;
         let has_who = !self.no_who;
         (analysis.time_zone, analysis.is_selection) = (time_zone, selection.names_devices());

@@ -31,48 +31,48 @@ pub struct LoggedRates {
 impl LoggedInterval {
     /// Returns the rates of reads and of writes. If there was only one of both, what the log says of both is its own.
     pub fn reads_and_writes(&self) -> [LoggedRates; 2] {
-        let amount = |rates: &LoggedRates| rates.ios.or(rates.sectors);
-        let (reads, writes) = (amount(&self.reads), amount(&self.writes));
-        let did_any = reads
-            .zip(writes)
-            .is_some_and(|(reads, writes)| reads + writes > 0.0);
+        let (reads, writes) = (self.reads.amount(), self.writes.amount());
+        let did_any = match (reads, writes) {
+            (Some(reads), Some(writes)) => reads + writes > 0.0,
+            _ => false,
+        };
         let did_nothing = self.unsplit.ios == Some(0.0);
-        let discarded = amount(&self.discards).is_some_and(|amount| amount > 0.0);
-        let is_alone =
-            |other: Option<f64>| other == Some(0.0) && (did_any || did_nothing) && !discarded;
+        let discarded = self.discards.amount() > Some(0.0);
+        let shows_absence = (did_any || did_nothing) && !discarded;
+        let has_no_reads = shows_absence && reads == Some(0.0);
+        let has_no_writes = shows_absence && writes == Some(0.0);
         [
-            alone(
-                &self.reads,
-                &self.unsplit,
-                is_alone(writes),
-                is_alone(reads),
-            ),
-            alone(
-                &self.writes,
-                &self.unsplit,
-                is_alone(reads),
-                is_alone(writes),
-            ),
+            alone(&self.reads, &self.unsplit, has_no_writes, has_no_reads),
+            alone(&self.writes, &self.unsplit, has_no_reads, has_no_writes),
         ]
     }
 
     /// The same columns where nothing happened, as for a device that a report leaves out.
     pub fn idle(&self) -> Self {
-        let zero = |value: Option<f64>| value.map(|_| 0.0);
-        let idle = |rates: &LoggedRates| LoggedRates {
-            ios: zero(rates.ios),
-            merges: zero(rates.merges),
-            sectors: zero(rates.sectors),
-            await_ms: zero(rates.await_ms),
-        };
         Self {
-            reads: idle(&self.reads),
-            writes: idle(&self.writes),
-            discards: idle(&self.discards),
-            flushes: idle(&self.flushes),
-            unsplit: idle(&self.unsplit),
-            queue: zero(self.queue),
-            util_pct: zero(self.util_pct),
+            reads: self.reads.idle(),
+            writes: self.writes.idle(),
+            discards: self.discards.idle(),
+            flushes: self.flushes.idle(),
+            unsplit: self.unsplit.idle(),
+            queue: self.queue.and(Some(0.0)),
+            util_pct: self.util_pct.and(Some(0.0)),
+        }
+    }
+}
+
+impl LoggedRates {
+    /// Returns the requests or, if they are not known, the sectors.
+    fn amount(&self) -> Option<f64> {
+        self.ios.or(self.sectors)
+    }
+
+    fn idle(&self) -> Self {
+        Self {
+            ios: self.ios.and(Some(0.0)),
+            merges: self.merges.and(Some(0.0)),
+            sectors: self.sectors.and(Some(0.0)),
+            await_ms: self.await_ms.and(Some(0.0)),
         }
     }
 }

@@ -160,12 +160,15 @@ impl Devices {
             device.analysis.set_intervals_since_first(since_first);
             let name = device.analysis.name().to_owned();
             let baseline = judge.saved_baseline(&name).unwrap_or_default();
-            let unloaded_ms = |direction, kib| judge.unloaded_ms(&name, direction, kib);
+            let report = device.analysis.finish(
+                intervals.cap(),
+                baseline,
+                |direction, kib| judge.unloaded_ms(&name, direction, kib),
+                host,
+            );
             reports.push(DeviceReport {
                 identity: device.identity,
-                ..device
-                    .analysis
-                    .finish(intervals.cap(), baseline, unloaded_ms, host)
+                ..report
             });
         }
         reports

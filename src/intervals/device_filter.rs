@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, bail};
 use regex_lite::Regex;
 
 use super::device_lookup::{NotFound, find_device, without_directory};
@@ -34,13 +34,18 @@ pub(super) struct DeviceAttributes {
 
 /// Returns the mount points of a device, then the file behind it, separated by commas.
 fn mountpoints(node: &Node) -> String {
-    let texts: Vec<&str> = node
-        .mountpoints
-        .iter()
-        .chain(&node.backing_file)
-        .map(String::as_str)
-        .collect();
+    let mut texts = node.mountpoints.clone();
+    texts.extend(node.backing_file.clone());
     texts.join(",")
+}
+
+fn alias<'a>(name: &str, topology: &'a Topology) -> Option<&'a str> {
+    topology.node(name)?.alias.as_deref()
+}
+
+/// Returns whether a pattern matches a device by its name or its alias.
+fn matches_name(pattern: &Regex, name: &str, topology: &Topology) -> bool {
+    pattern.is_match(name) || alias(name, topology).is_some_and(|alias| pattern.is_match(alias))
 }
 
 /// Compiles the pattern of an option, if it is given.
@@ -51,10 +56,13 @@ fn compile(option: &str, pattern: Option<&str>) -> Result<Option<Regex>> {
     let Some(pattern) = pattern else {
         return Ok(None);
     };
-    Regex::new(pattern).map(Some).map_err(|error| {
-        let pattern = sanitize(pattern);
-        anyhow!("{option} '{pattern}' is not a regular expression: {error}")
-    })
+    match Regex::new(pattern) {
+        Ok(regex) => Ok(Some(regex)),
+        Err(error) => {
+            let pattern = sanitize(pattern);
+            bail!("{option} '{pattern}' is not a regular expression: {error}")
+        }
+    }
 }
 
 /// Applies a [`DeviceSelection`].
@@ -114,9 +122,10 @@ impl<'a> DeviceFilter<'a> {
                 }),
                 identity: topology.identity(&device.name).map(str::to_owned),
                 is_accounting_off: node.is_some_and(Node::is_accounting_off),
-                total_role: match excluded[index] {
-                    true => TotalRole::Excluded,
-                    false => roles[index],
+                total_role: if excluded[index] {
+                    TotalRole::Excluded
+                } else {
+                    roles[index]
                 },
                 is_listed_only_after_io: is_often_idle
                     && !(is_partition && self.selection.partitions),
@@ -144,10 +153,7 @@ impl<'a> DeviceFilter<'a> {
         let mut requested = vec![false; devices.len()];
         if let Some(regex) = &self.regex {
             for (requested, device) in requested.iter_mut().zip(devices) {
-                let node = topology.node(&device.name);
-                let alias = node.and_then(|node| node.alias.as_deref());
-                *requested = regex.is_match(&device.name)
-                    || alias.is_some_and(|alias| regex.is_match(alias));
+                *requested = matches_name(regex, &device.name, topology);
             }
         }
         self.has_match |= requested.contains(&true);
@@ -168,13 +174,10 @@ impl<'a> DeviceFilter<'a> {
             return excluded;
         };
         for (excluded, device) in excluded.iter_mut().zip(devices) {
-            let node = topology.node(&device.name);
-            let alias = node.and_then(|node| node.alias.as_deref());
+            let alias = alias(&device.name, topology);
             let is_named =
                 self.is_named(&device.name) || alias.is_some_and(|one| self.is_named(one));
-            let is_match =
-                pattern.is_match(&device.name) || alias.is_some_and(|one| pattern.is_match(one));
-            *excluded = is_match && !is_named;
+            *excluded = matches_name(pattern, &device.name, topology) && !is_named;
         }
         excluded
     }
@@ -201,8 +204,7 @@ impl<'a> DeviceFilter<'a> {
         if self.is_restricted() || attributes.is_excluded {
             return self.is_selected(attributes);
         }
-        let was_ever_active =
-            counters.completed().iter().any(|count| *count > 0) || counters.in_flight > 0;
+        let was_ever_active = counters.completed() != [0; 4] || counters.in_flight > 0;
         self.selection.all
             || was_active
             || !attributes.is_listed_only_after_io
@@ -216,10 +218,18 @@ impl<'a> DeviceFilter<'a> {
 
     /// Returns whether a device is selected, judging only by its name.
     pub(super) fn is_name_selected(&self, name: &str) -> bool {
-        let is_match =
-            |pattern: &Option<Regex>| pattern.as_ref().is_some_and(|one| one.is_match(name));
-        self.is_named(name)
-            || !is_match(&self.exclude) && (!self.is_restricted() || is_match(&self.regex))
+        if self.is_named(name) {
+            return true;
+        }
+        if let Some(pattern) = &self.exclude
+            && pattern.is_match(name)
+        {
+            return false;
+        }
+        match &self.regex {
+            Some(pattern) => pattern.is_match(name),
+            None => !self.is_restricted(),
+        }
     }
 
     /// Returns the requested devices that were never found; `None` if all were. `searched` is the number of intervals,
@@ -231,17 +241,13 @@ impl<'a> DeviceFilter<'a> {
         searched: Option<u64>,
         capture: Option<&Path>,
     ) -> Option<NotFound> {
-        let mut names = Vec::new();
+        let (mut names, mut quoted) = (Vec::new(), Vec::new());
         for (word, found) in self.selection.devices.iter().zip(&self.found) {
             if !found {
                 names.push(word.clone());
+                quoted.push(format!("'{}'", sanitize(word)));
             }
         }
-        let quoted: Vec<String> = names
-            .iter()
-            .map(|name| format!("'{}'", sanitize(name)))
-            .collect();
-        let quoted = quoted.join(", ");
         let mut list_command = "blkstat devices".to_owned();
         if let Some(path) = capture {
             list_command += &format!(" --from {}", sanitize(&path.display().to_string()));
@@ -253,22 +259,27 @@ impl<'a> DeviceFilter<'a> {
         };
         let message = match names.as_slice() {
             [] => {
-                let pattern = self.selection.regex.as_ref().filter(|_| !self.has_match)?;
+                let pattern = self.selection.regex.as_ref()?;
+                if self.has_match {
+                    return None;
+                }
                 format!("no device matches '{}'{searched}", sanitize(pattern))
             }
-            _ if !searched.is_empty() => format!("{quoted} not found{searched}"),
+            _ if !searched.is_empty() => format!("{} not found{searched}", quoted.join(", ")),
             [name] => {
-                let kernel_names = devices.iter().map(|device| device.name.as_str());
-                let labels = attributes
-                    .iter()
-                    .map(|attributes| attributes.names.label.as_str());
-                return Some(NotFound::name(
-                    name,
-                    kernel_names.chain(labels),
-                    &list_command,
-                ));
+                let mut known = Vec::new();
+                for device in devices {
+                    known.push(device.name.as_str());
+                }
+                for attributes in attributes {
+                    known.push(attributes.names.label.as_str());
+                }
+                return Some(NotFound::name(name, known.into_iter(), &list_command));
             }
-            _ => format!("no such devices: {quoted}; run '{list_command}' for a list"),
+            _ => {
+                let quoted = quoted.join(", ");
+                format!("no such devices: {quoted}; run '{list_command}' for a list")
+            }
         };
         Some(NotFound {
             names,
@@ -292,13 +303,14 @@ impl<'a> DeviceFilter<'a> {
 /// recording of only a few devices. Paths of NVMe disks may be missing, because their disks count their requests.
 pub(super) fn are_all_requests_counted(topology: &Topology, devices: &[Device]) -> bool {
     let names: HashSet<&str> = devices.iter().map(|device| device.name.as_str()).collect();
-    let is_disk = |node: &Node| {
-        let is_empty = node.size_bytes.is_none_or(|bytes| bytes == 0);
-        node.backing_devices.is_empty() && node.kind != Kind::NvmePath && !is_empty
-    };
-    topology.nodes().iter().all(|node| {
-        !node.is_accounting_off() && (!is_disk(node) || names.contains(node.name.as_str()))
-    })
+    for node in topology.nodes() {
+        let has_size = !matches!(node.size_bytes, None | Some(0));
+        let is_disk = node.backing_devices.is_empty() && node.kind != Kind::NvmePath && has_size;
+        if node.is_accounting_off() || is_disk && !names.contains(node.name.as_str()) {
+            return false;
+        }
+    }
+    true
 }
 
 #[cfg(test)]

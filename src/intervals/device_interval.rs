@@ -74,6 +74,8 @@ pub struct IntervalHeader {
     pub end: Option<Timestamp>,
     /// The measured length in seconds.
     pub elapsed_s: f64,
+    /// The requested length in seconds; `None` if a capture does not record it, or it changed within the interval.
+    pub requested_s: Option<f64>,
     /// True for the averages since boot.
     pub is_since_boot: bool,
     /// Intervals that were skipped, and are part of this one, or samples that were skipped when a capture was recorded.

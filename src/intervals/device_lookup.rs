@@ -18,14 +18,17 @@ pub fn find_device(
 ) -> Option<usize> {
     let name = without_directory(word);
     for (index, device) in devices.iter().enumerate() {
-        let node = topology.node(&device.name);
-        let alias = node.and_then(|node| node.alias.as_deref());
-        if device.name == name || alias == Some(name) {
+        if device.name == name {
+            return Some(index);
+        }
+        if let Some(node) = topology.node(&device.name)
+            && node.alias.as_deref() == Some(name)
+        {
             return Some(index);
         }
     }
-    let node = resolver.and_then(|resolver| resolver.resolve(word, None, false, devices));
-    if let Some(node) = node
+    if let Some(resolver) = resolver
+        && let Some(node) = resolver.resolve(word, None, false, devices)
         && let Some(index) = devices.iter().position(|device| node.is(device))
     {
         return Some(index);
@@ -45,15 +48,15 @@ fn find_by_path(
     if !word.contains('/') {
         return None;
     }
-    let path = resolver
-        .and_then(|resolver| resolver.real_path(word))
-        .unwrap_or_else(|| PathBuf::from(word));
-    if let Some(number) = resolver.and_then(|resolver| resolver.number_below(&path)) {
-        let found = devices
-            .iter()
-            .position(|device| (device.major, device.minor) == number);
-        if found.is_some() {
-            return found;
+    let mut path = PathBuf::from(word);
+    if let Some(resolver) = resolver {
+        path = resolver.real_path(word).unwrap_or(path);
+        if let Some(number) = resolver.number_below(&path)
+            && let Some(index) = devices
+                .iter()
+                .position(|device| (device.major, device.minor) == number)
+        {
+            return Some(index);
         }
     }
     let (mut depth, mut name) = (0, None);
@@ -79,12 +82,17 @@ pub(super) fn without_directory(word: &str) -> &str {
 
 /// Returns the name most similar to a mistyped one; `None` if none is similar.
 fn similar_name<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let distance = |name: &&str| strsim::damerau_levenshtein(name, word);
     // In a short name, another letter is another device.
     let max_distance = 1.max(word.len() / 4);
-    names
-        .filter(|name| distance(name) <= max_distance)
-        .min_by_key(distance)
+    let mut nearest = None;
+    for name in names {
+        let distance = strsim::damerau_levenshtein(name, word);
+        if distance <= max_distance && nearest.is_none_or(|(least, _)| distance < least) {
+            nearest = Some((distance, name));
+        }
+    }
+    let (_, name) = nearest?;
+    Some(name)
 }
 
 /// Devices that were requested but not found.

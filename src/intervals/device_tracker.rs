@@ -168,14 +168,17 @@ impl<'b> DeviceTracker<'b> {
                 self.transient_devices.insert(device.name.clone());
             }
         }
-        let departed = &mut self.departed;
-        let record_of = |index: usize| match step.device_match.previous_index(index) {
-            Some(previous) => std::mem::take(&mut records[previous]),
-            None => {
-                DeviceRecord::with_summary(departed.remove(&newer[index].name).unwrap_or_default())
-            }
-        };
-        self.records = (0..newer.len()).map(record_of).collect();
+        self.records.reserve(newer.len());
+        for (index, device) in newer.iter().enumerate() {
+            self.records
+                .push(match step.device_match.previous_index(index) {
+                    Some(previous) => std::mem::take(&mut records[previous]),
+                    None => {
+                        let summary = self.departed.remove(&device.name).unwrap_or_default();
+                        DeviceRecord::with_summary(summary)
+                    }
+                });
+        }
         let attributes = std::mem::take(&mut self.attributes);
         self.old_attributes.get_or_insert(attributes);
         true
@@ -280,15 +283,14 @@ impl<'b> DeviceTracker<'b> {
             topology,
             attribution,
         };
-        let settings = |index: usize| Settings {
+        let said = self.judge.judge(&judged, |index| Settings {
             device: self.known_devices.get(index).copied().unwrap_or_default(),
             ..self.baselines.settings(
                 &step.newer.devices[index].name,
                 self.attributes[index].identity.as_deref(),
                 &self.recorded,
             )
-        };
-        let said = self.judge.judge(&judged, settings);
+        });
         for (record, assessment) in self.records.iter_mut().zip(said) {
             record.note_judgement(assessment, step.newer.at.wall);
         }

@@ -48,6 +48,9 @@ pub struct Incident {
     pub requests: Option<IoDirection>,
     /// Their latency just before it began, in milliseconds; `None` if it is not known.
     pub before_ms: Option<f64>,
+    /// The rate just before it began of the requests whose rate is constant now; `None` without such a cause, or if it is not
+    /// known.
+    pub before_per_s: Option<f64>,
     /// The best known cause.
     pub cause: Option<Cause>,
     /// The cgroup with the limit or, without one, that with most of the victim's bytes; `None` if it is not known.
@@ -96,6 +99,7 @@ impl Incident {
             begin_is_known,
             requests: None,
             before_ms: None,
+            before_per_s: None,
             cause: None,
             owner: None,
             program: None,
@@ -129,7 +133,7 @@ pub enum Cause {
     CgroupLimit(Limit),
     /// The kernel says what is wrong.
     Health(HealthEvidence),
-    /// A device stays at a constant rate, as at a limit.
+    /// A device is held at a constant rate, as if by a limit.
     Cap {
         plateau: Plateau,
         device: Arc<DeviceNames>,
@@ -201,11 +205,8 @@ impl Cause {
                 (&one.owner, one.rate_name()) == (&other.owner, other.rate_name())
             }
             (Self::Health(one), Self::Health(other)) => {
-                let facts = |health: &HealthEvidence| -> Vec<&'static str> {
-                    health.troubles.iter().map(|(fact, _)| fact.name).collect()
-                };
-                one.device == other.device
-                    && facts(one).iter().any(|fact| facts(other).contains(fact))
+                let mut facts = one.troubles.iter().map(|(fact, _)| fact.name);
+                one.device == other.device && facts.any(|fact| has_fact(other, fact))
             }
             _ => false,
         }
@@ -221,6 +222,10 @@ impl Cause {
             Self::Evidence(name) => (0, name),
         }
     }
+}
+
+fn has_fact(health: &HealthEvidence, name: &str) -> bool {
+    health.troubles.iter().any(|(fact, _)| fact.name == name)
 }
 
 /// The name of the evidence in machine formats, if it supports a verdict; otherwise `None`.

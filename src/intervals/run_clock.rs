@@ -27,11 +27,11 @@ pub struct RunClock {
 impl RunClock {
     pub fn observe(&mut self, header: &IntervalHeader) {
         if let Some(start) = header.start {
-            let expected = self.time_at(self.end.run_s);
-            let is_near = |expected: Timestamp| {
-                start.duration_since(expected).as_secs_f64().abs() <= MAX_DRIFT_S
+            let is_near = match self.time_at(self.end.run_s) {
+                Some(expected) => start.duration_since(expected).as_secs_f64().abs() <= MAX_DRIFT_S,
+                None => false,
             };
-            if !expected.is_some_and(is_near) && self.anchors.len() < MAX_ANCHORS {
+            if !is_near && self.anchors.len() < MAX_ANCHORS {
                 self.anchors.push((self.end.run_s, start));
             }
         }
@@ -55,7 +55,11 @@ impl RunClock {
     /// Returns the place of a moment on the axis of [`Self::place`]. At a break in time, it is the beginning of the
     /// time after the break. Seconds before the first sample are negative.
     pub fn axis_s(&self, run_s: f64) -> f64 {
-        self.anchors.first().map_or(0.0, |(_, at)| wall_s(*at)) + self.elapsed_s(run_s)
+        let begin_s = match self.anchors.first() {
+            Some((_, at)) => wall_s(*at),
+            None => 0.0,
+        };
+        begin_s + self.elapsed_s(run_s)
     }
 
     /// Returns the place of a moment on that axis. At a break in time, it is the end of the time before the break.
@@ -66,10 +70,10 @@ impl RunClock {
     /// The seconds by which the latest interval is placed too late on that axis, because the clock went back; 0 if it
     /// did not.
     pub fn setback_s(&self) -> f64 {
-        let shift_s = self
-            .end
-            .at
-            .map_or(0.0, |at| self.axis_s(self.end.run_s) - wall_s(at));
+        let Some(at) = self.end.at else {
+            return 0.0;
+        };
+        let shift_s = self.axis_s(self.end.run_s) - wall_s(at);
         if self.has_wall_clock() && shift_s > MAX_DRIFT_S {
             shift_s
         } else {
@@ -99,35 +103,34 @@ impl RunClock {
     /// wall clock went forward meanwhile.
     pub fn elapsed_s(&self, run_s: f64) -> f64 {
         let mut elapsed_s = run_s;
-        for pair in self
-            .anchors
-            .windows(2)
-            .take_while(|pair| pair[1].0 <= run_s)
-        {
-            let between = pair[1].1.duration_since(pair[0].1).as_secs_f64();
-            elapsed_s += (between - (pair[1].0 - pair[0].0)).max(0.0);
+        for pair in self.anchors.windows(2) {
+            let [(before_s, before), (after_s, after)] = [pair[0], pair[1]];
+            if after_s > run_s {
+                break;
+            }
+            let between = after.duration_since(before).as_secs_f64();
+            elapsed_s += (between - (after_s - before_s)).max(0.0);
         }
         elapsed_s
     }
 
     /// Returns the breaks in time as ranges of [`Self::elapsed_s`].
     pub fn gaps(&self) -> Vec<(f64, f64)> {
-        let breaks = self.anchors.iter().skip(1).map(|(run_s, _)| {
-            let after = self.elapsed_s(*run_s);
-            (self.elapsed_s(*run_s - BREAK_TOLERANCE_S), after)
-        });
-        breaks
-            .filter(|(begin, end)| end - begin > MAX_DRIFT_S)
-            .collect()
+        let mut gaps = Vec::new();
+        for (run_s, _) in self.anchors.iter().skip(1) {
+            let begin = self.elapsed_s(*run_s - BREAK_TOLERANCE_S);
+            let end = self.elapsed_s(*run_s);
+            if end - begin > MAX_DRIFT_S {
+                gaps.push((begin, end));
+            }
+        }
+        gaps
     }
 
     fn time_at(&self, run_s: f64) -> Option<Timestamp> {
-        let anchor = self
-            .anchors
-            .iter()
-            .rev()
-            .find(|(anchor_s, _)| *anchor_s <= run_s);
-        let (anchor_s, at) = anchor.or_else(|| self.anchors.first())?;
+        let mut anchors = self.anchors.iter().rev();
+        let latest = anchors.find(|(anchor_s, _)| *anchor_s <= run_s);
+        let (anchor_s, at) = latest.or(self.anchors.first())?;
         at.checked_add(SignedDuration::try_from_secs_f64(run_s - anchor_s).ok()?)
             .ok()
     }

@@ -37,10 +37,12 @@ impl Spread {
 
     /// A quantity that charts have; empty if it is not known.
     pub(super) fn extent(&self, quantity: &Quantity) -> Extent {
-        let at = device::CHARTED
-            .iter()
-            .position(|charted| charted.name == quantity.name);
-        at.map(|at| self.extents[at]).unwrap_or_default()
+        for (charted, extent) in device::CHARTED.iter().zip(self.extents) {
+            if charted.name == quantity.name {
+                return extent;
+            }
+        }
+        Extent::default()
     }
 }
 
@@ -71,10 +73,12 @@ impl HostSpread {
 
     /// A quantity that charts have; empty if it is not known.
     pub(super) fn extent(&self, quantity: &HostQuantity) -> Extent {
-        let at = host::CHARTED
-            .iter()
-            .position(|charted| charted.name == quantity.name);
-        at.map(|at| self.extents[at]).unwrap_or_default()
+        for (charted, extent) in host::CHARTED.iter().zip(self.extents) {
+            if charted.name == quantity.name {
+                return extent;
+            }
+        }
+        Extent::default()
     }
 }
 

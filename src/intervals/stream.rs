@@ -27,7 +27,8 @@ use crate::known_baselines::{BaselineStore, SavedBaselines};
 use crate::metrics::{DeviceMatch, HostStats};
 use crate::sanitize::sanitize;
 use crate::source::{
-    Input, Next, OnLiveSample, OnWarning, Replay, SampleSource, Step, StepSource, check_stated,
+    Input, Next, OnLiveSample, OnWarning, Replay, SampleSource, SharedInterval, Step, StepSource,
+    check_stated,
 };
 use crate::topology::{Kind, Machine, Provider, Topology, nvme_head};
 use crate::units::Span;
@@ -50,6 +51,8 @@ pub struct Intervals<'a> {
     topology: Topology,
     machine: Machine,
     host_name: Option<Arc<str>>,
+    /// The requested interval at the end of the last one.
+    requested: Option<Duration>,
     /// Seconds of all steps so far, without breaks.
     run_s: f64,
     /// The number of times that the topology was read, or found in a recording.
@@ -153,6 +156,7 @@ impl<'a> Intervals<'a> {
             topology: Topology::default(),
             machine: Machine::default(),
             host_name: None,
+            requested: None,
             run_s: 0.0,
             topology_revision: 0,
             has_all_requests: false,
@@ -193,6 +197,11 @@ impl<'a> Intervals<'a> {
         self.source.samples.tap(tap);
     }
 
+    /// The interval of the running system, to be changed; `None` for a capture.
+    pub fn shared_interval(&self) -> Option<SharedInterval> {
+        self.source.samples.shared_interval()
+    }
+
     /// Takes the first sample. `false` if there is none.
     ///
     /// # Errors
@@ -201,6 +210,7 @@ impl<'a> Intervals<'a> {
         let found = self.source.start(on_warning)?;
         if found {
             self.begin_segment();
+            self.requested = self.requested_interval();
             check_stated(&self.topology, self.input)?;
         }
         Ok(found)
@@ -296,12 +306,8 @@ impl<'a> Intervals<'a> {
 
     /// Passes the scan of the last sample on.
     fn observe_io_scan(&mut self) {
-        if let Some(scan) = self
-            .source
-            .newest
-            .io_scan
-            .as_ref()
-            .filter(|_| !self.input.ignores_scans)
+        if let Some(scan) = &self.source.newest.io_scan
+            && !self.input.ignores_scans
         {
             self.attributor.observe(scan);
         }
@@ -321,8 +327,12 @@ impl<'a> Intervals<'a> {
         let (first, last, span) = (self.source.first(), &self.source.newest, self.source.span());
         let mut header = header(first, last, span, self.has_all_requests);
         header.missed_samples = self.source.missed_samples;
+        let requested = self.requested_interval();
+        if std::mem::replace(&mut self.requested, requested) == requested {
+            header.requested_s = requested.map(|requested| requested.as_secs_f64());
+        }
         header.host_name.clone_from(&self.host_name);
-        if hidden_io_wait_pct(&header.host).is_some_and(|hidden| hidden > 0.0) {
+        if hidden_io_wait_pct(&header.host) > Some(0.0) {
             header.nfs_waits = self.tracker.judge.nfs_waits().to_vec();
         }
         let without_util = self.is_too_short_for_util(span);
@@ -379,27 +389,32 @@ impl<'a> Intervals<'a> {
             resolver.as_ref(),
             &mut self.filter,
         );
-        let known_devices = devices
-            .iter()
-            .map(|device| known_device(&self.topology, &self.machine, &device.name));
-        self.tracker.known_devices = known_devices.collect();
+        self.tracker.known_devices.clear();
+        for device in devices {
+            let known = known_device(&self.topology, &self.machine, &device.name);
+            self.tracker.known_devices.push(known);
+        }
         self.topology_revision += 1;
     }
 
     /// Returns whether the topology should be read again. A device whose counters started at zero may be another one
     /// with the same name.
     fn is_topology_stale(&self) -> bool {
-        let has_new_loop = || {
-            let step = self.source.step();
-            let completed = |sample: &Sample, name: &str| {
-                let device = sample.device(name)?;
-                Some(device.counters.completed())
-            };
-            let mut unbound = self.topology.unbound_loops();
-            unbound.any(|name| completed(step.older, name) != completed(step.newer, name))
-        };
-        self.is_live() && (self.tracker.had_reset || has_new_loop())
+        self.is_live() && (self.tracker.had_reset || self.has_new_loop())
             || self.source.is_topology_stale()
+    }
+
+    /// Returns whether a loop device that had no file completed requests.
+    fn has_new_loop(&self) -> bool {
+        let step = self.source.step();
+        for name in self.topology.unbound_loops() {
+            let older = step.older.device(name).map(|one| one.counters.completed());
+            let newer = step.newer.device(name).map(|one| one.counters.completed());
+            if older != newer {
+                return true;
+            }
+        }
+        false
     }
 }
 
@@ -491,15 +506,15 @@ impl Intervals<'_> {
 
 /// Returns the sample as it would have been at boot: all counters are zero.
 fn sample_at_boot(sample: &Sample) -> Sample {
-    let at_boot = |device: &Device| Device {
-        counters: Counters {
+    let mut devices = sample.devices.clone();
+    for device in &mut devices {
+        device.counters = Counters {
             columns: device.counters.columns,
             ..Counters::ZERO
-        },
-        ..device.clone()
-    };
+        };
+    }
     Sample {
-        devices: sample.devices.iter().map(at_boot).collect(),
+        devices,
         cpu: sample.cpu.map(|_| CpuTimes::default()),
         host: sample.host.at_boot(),
         ..Sample::default()
@@ -560,10 +575,10 @@ impl Intervals<'_> {
     /// Returns the selected devices of the last sample.
     pub fn selected_devices(&self) -> impl Iterator<Item = &Device> {
         let devices = self.source.newest.devices.iter();
-        devices
-            .zip(&self.tracker.attributes)
-            .filter(|(_, attributes)| self.filter.is_selected(attributes))
-            .map(|(device, _)| device)
+        let known = devices.zip(&self.tracker.attributes);
+        known.filter_map(|(device, attributes)| {
+            self.filter.is_selected(attributes).then_some(device)
+        })
     }
 
     /// The latency of reads and of writes of a device as multiples of the median of its peers; `None` if it was not compared.
@@ -587,9 +602,9 @@ impl Intervals<'_> {
     pub fn selected_disks(&self) -> BTreeMap<&str, Vec<&str>> {
         let mut disks: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for Device { name, .. } in self.selected_devices() {
-            match self.topology.disk_of(name).filter(|disk| !disk.is_empty()) {
+            match self.topology.disk_of(name) {
+                None | Some("") => drop(disks.entry(name).or_default()),
                 Some(disk) => disks.entry(disk).or_default().push(name),
-                None => drop(disks.entry(name).or_default()),
             }
         }
         disks
@@ -615,8 +630,9 @@ impl Intervals<'_> {
     pub fn learned_baselines(&self) -> SavedBaselines {
         let mut baselines = SavedBaselines::default();
         for Device { name, .. } in self.selected_devices() {
-            let baseline = self.tracker.judge.saved_baseline(name);
-            if let Some(baseline) = baseline.filter(|baseline| !baseline.is_empty()) {
+            if let Some(baseline) = self.tracker.judge.saved_baseline(name)
+                && !baseline.is_empty()
+            {
                 baselines.insert(name, self.topology.identity(name), baseline);
             }
         }
@@ -663,7 +679,11 @@ impl Intervals<'_> {
 
     /// Returns the requested devices that were not found so far; `None` if all were.
     pub fn not_found(&self) -> Option<NotFound> {
-        let searched = self.input.count.filter(|_| self.has_reached_count());
+        let searched = if self.has_reached_count() {
+            self.input.count
+        } else {
+            None
+        };
         let devices = &self.source.newest.devices;
         self.filter.not_found(
             devices,
@@ -679,7 +699,9 @@ impl Intervals<'_> {
     /// When the capture is not a text file.
     pub fn no_data_reason(&self) -> Result<String> {
         let capture = self.replay().map(|replay| replay.state());
-        if capture.is_some_and(|capture| capture.is_not_text) {
+        if let Some(capture) = capture
+            && capture.is_not_text
+        {
             bail!(
                 "{} is not a text file; expected a diskstats capture",
                 sanitize(&self.source.samples.name())

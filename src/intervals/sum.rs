@@ -125,11 +125,9 @@ impl IntervalRows {
     /// Returns the place of a device by the kernel's name, which is looked for from the place where it is expected;
     /// `None` if it was not present.
     pub fn position_near(&self, expected: usize, name: &str) -> Option<usize> {
-        let is_it = |at: &usize| self.devices[*at].device() == name;
         let start = expected.min(self.devices.len());
-        (start..self.devices.len())
-            .find(is_it)
-            .or_else(|| (0..start).find(is_it))
+        let mut places = (start..self.devices.len()).chain(0..start);
+        places.find(|at| self.devices[*at].device() == name)
     }
 
     /// Returns a device by the kernel's name; `None` if it was not present.

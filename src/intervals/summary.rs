@@ -74,23 +74,22 @@ impl DeviceSummary {
     /// Compares by severity, worst first: by the longest stall, then by the longest queue of an interval, then by the
     /// highest latency of an interval.
     pub fn worst_first(&self, other: &Self) -> Ordering {
-        let severity = |summary: &Self| {
-            let latency_ms = summary
-                .reads
-                .await_ms
-                .value
-                .max(summary.writes.await_ms.value);
-            [
-                summary.peak_stall_s.value,
-                summary.peak_queue.value,
-                latency_ms,
-            ]
-        };
-        let pairs = severity(other).into_iter().zip(severity(self));
-        pairs
-            .map(|(other, own)| other.total_cmp(&own))
-            .find(|order| order.is_ne())
-            .unwrap_or(Ordering::Equal)
+        for (other, own) in other.severity().into_iter().zip(self.severity()) {
+            let order = other.total_cmp(&own);
+            if order.is_ne() {
+                return order;
+            }
+        }
+        Ordering::Equal
+    }
+
+    fn severity(&self) -> [f64; 3] {
+        let [reads, writes] = [&self.reads, &self.writes].map(|one| one.await_ms.value);
+        [
+            self.peak_stall_s.value,
+            self.peak_queue.value,
+            reads.max(writes),
+        ]
     }
 
     /// Returns whether the device did nothing at all.

@@ -6,7 +6,7 @@ use super::device_interval::{DeviceActivity, DeviceInterval, DeviceState};
 use crate::counters::{Device, Sample};
 use crate::judge::Judged;
 use crate::metrics::{DataFlag, Interval};
-use crate::topology::{Kind, Node, Topology};
+use crate::topology::{Kind, Topology};
 
 /// The sum over the devices of an interval.
 #[derive(Clone, Copy, Debug, Default)]
@@ -81,23 +81,29 @@ pub(super) fn total_roles(
     topology: &Topology,
     requested: Option<&[bool]>,
 ) -> Vec<TotalRole> {
-    let is_requested = |index: usize| requested.is_none_or(|requested| requested[index]);
+    let all = vec![true; devices.len()];
+    let is_requested = requested.unwrap_or(&all);
     let mut candidates: HashMap<&str, usize> = HashMap::with_capacity(devices.len());
     for (index, device) in devices.iter().enumerate() {
-        if is_requested(index) {
+        if is_requested[index] {
             candidates.entry(device.name.as_str()).or_insert(index);
         }
     }
     let mut roles = Vec::with_capacity(devices.len());
     for (index, device) in devices.iter().enumerate() {
         let role = match kind(device, topology) {
-            _ if !is_requested(index) => TotalRole::Excluded,
+            _ if !is_requested[index] => TotalRole::Excluded,
             Kind::NvmePath => {
-                let mut heads = topology
-                    .holders(&device.name)
-                    .filter(|node| node.kind == Kind::Disk);
-                let head = heads.find_map(|node| candidates.get(node.name.as_str()));
-                head.map_or(TotalRole::Included, |head| TotalRole::FallbackFor(*head))
+                let mut role = TotalRole::Included;
+                for holder in topology.holders(&device.name) {
+                    if let Some(head) = candidates.get(holder.name.as_str())
+                        && holder.kind == Kind::Disk
+                    {
+                        role = TotalRole::FallbackFor(*head);
+                        break;
+                    }
+                }
+                role
             }
             Kind::Disk => TotalRole::Included,
             Kind::Optical if topology.backing_devices(&device.name).is_empty() => {
@@ -120,13 +126,14 @@ fn include_stacked_devices(
     candidates: &HashMap<&str, usize>,
     topology: &Topology,
 ) {
-    let disks = devices
-        .iter()
-        .zip(roles.iter())
-        .filter(|(_, role)| **role != TotalRole::Excluded);
-    let mut included: HashSet<&str> = disks.map(|(device, _)| device.name.as_str()).collect();
+    let mut included: HashSet<&str> = HashSet::new();
+    for (device, role) in devices.iter().zip(roles.iter()) {
+        if *role != TotalRole::Excluded {
+            included.insert(&device.name);
+        }
+    }
     let has_disks = !included.is_empty();
-    let mut nodes: Vec<&Node> = topology.nodes().iter().collect();
+    let mut nodes = Vec::from_iter(topology.nodes());
     nodes.sort_by_cached_key(|node| topology.depth(&node.name));
     // The devices below those included, such as the paths of a multipath disk.
     let mut below: HashSet<&str> = HashSet::new();
@@ -144,32 +151,35 @@ fn include_stacked_devices(
             |name: &String| included.contains(name.as_str()) || above.contains(name.as_str());
         if node.backing_devices.iter().any(is_counted) {
             above.insert(name);
-        } else if let Some(index) = candidates.get(name).filter(|_| !below.contains(name))
+        } else if let Some(index) = candidates.get(name)
+            && !below.contains(name)
             && !(node.backing_devices.is_empty() && may_be_on_included_disk(node.kind))
             && included.insert(name)
         {
             roles[*index] = TotalRole::Included;
         }
     }
-    for (name, index) in candidates
-        .iter()
-        .filter(|(name, _)| topology.node(name).is_none())
-    {
-        if roles[*index] == TotalRole::Excluded && !may_be_on_included_disk(Kind::from_name(name)) {
+    for (name, index) in candidates {
+        if topology.node(name).is_none()
+            && roles[*index] == TotalRole::Excluded
+            && !may_be_on_included_disk(Kind::from_name(name))
+        {
             roles[*index] = TotalRole::Included;
         }
     }
 }
 
 fn kind(device: &Device, topology: &Topology) -> Kind {
-    topology
-        .node(&device.name)
-        .map_or_else(|| Kind::from_name(&device.name), |node| node.kind)
+    match topology.node(&device.name) {
+        Some(node) => node.kind,
+        None => Kind::from_name(&device.name),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::topology::Node;
 
     /// Returns the names of the devices that count.
     fn counted(nodes: &[(&str, Kind, &[&str])], chosen: Option<&[&str]>) -> Vec<String> {

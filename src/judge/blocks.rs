@@ -64,6 +64,14 @@ pub struct Block {
 }
 
 impl Block {
+    /// Its reads or its writes.
+    pub(super) fn of(&self, direction: IoDirection) -> &Completed {
+        match direction {
+            IoDirection::Writes => &self.writes,
+            _ => &self.reads,
+        }
+    }
+
     fn add(&mut self, interval: &Interval) {
         self.seconds += interval.seconds();
         self.reads = self.reads.followed_by(&interval.reads);
@@ -109,12 +117,15 @@ impl BlockHistory {
         }
         self.complete.push(std::mem::take(&mut self.open));
         if self.complete.len() > MAX_BLOCKS {
-            let merged = self.complete.chunks(2).map(|pair| {
+            let mut merged = Vec::new();
+            for pair in self.complete.chunks(2) {
                 let mut block = pair[0].clone();
-                pair[1..].iter().for_each(|other| block.merge(other));
-                block
-            });
-            self.complete = merged.collect();
+                for other in &pair[1..] {
+                    block.merge(other);
+                }
+                merged.push(block);
+            }
+            self.complete = merged;
             self.doublings += 1;
         }
     }

@@ -65,14 +65,11 @@ impl VolumeLimits {
     /// Returns whether a rate lies near the limit in this unit, and the volume can do the
     /// rate in the other unit.
     fn matches(&self, unit: RateUnit, iops: f64, mib_per_s: f64) -> bool {
-        let is_near = |seen: f64, limit: f64| (seen / limit - 1.0).abs() <= LIMIT_TOLERANCE;
-        let is_possible = |seen: f64, max: f64| seen <= (1.0 + CAP_STEP) * max;
-        match unit {
-            RateUnit::Requests => {
-                is_near(iops, self.iops) && is_possible(mib_per_s, self.max_mib_per_s)
-            }
-            RateUnit::Kib => is_near(mib_per_s, self.mib_per_s) && is_possible(iops, self.max_iops),
-        }
+        let (seen, limit, other, max_other) = match unit {
+            RateUnit::Requests => (iops, self.iops, mib_per_s, self.max_mib_per_s),
+            RateUnit::Kib => (mib_per_s, self.mib_per_s, iops, self.max_iops),
+        };
+        (seen / limit - 1.0).abs() <= LIMIT_TOLERANCE && other <= (1.0 + CAP_STEP) * max_other
     }
 }
 
@@ -112,45 +109,44 @@ pub(super) fn limits_near(
     iops: f64,
     mib_per_s: f64,
 ) -> Vec<CloudLimit> {
-    let limit = |limits: VolumeLimits| CloudLimit {
-        volume: limits.volume,
-        is_provider_known: device.provider.is_some(),
-    };
-    let matches = |limits: &VolumeLimits| limits.matches(unit, iops, mib_per_s);
-    possible_volumes(device)
-        .filter(matches)
-        .map(limit)
-        .collect()
+    let mut near = Vec::new();
+    for limits in possible_volumes(device) {
+        if limits.matches(unit, iops, mib_per_s) {
+            near.push(CloudLimit {
+                volume: limits.volume,
+                is_provider_known: device.provider.is_some(),
+            });
+        }
+    }
+    near
 }
 
 /// The volumes that a device may be.
-fn possible_volumes(device: &KnownDevice) -> impl Iterator<Item = VolumeLimits> {
-    let gib = device.size_bytes.map(|bytes| bytes.div_ceil(BYTES_PER_GIB));
-    // The size of a volume of either provider is a whole number of GiB, unlike that of most disks.
-    let is_whole = device
-        .size_bytes
-        .is_none_or(|bytes| bytes > 0 && bytes % BYTES_PER_GIB == 0);
-    let may_be =
-        move |provider: Provider| device.provider.map_or(is_whole, |known| known == provider);
-    let aws = [
-        Some(GP3_BASE),
-        gib.map(gp2),
-        gib.filter(|gib| *gib < GP2_BURST_MAX_GIB).map(gp2_burst),
-    ];
+fn possible_volumes(device: &KnownDevice) -> Vec<VolumeLimits> {
+    let mut volumes = vec![GP3_BASE];
+    if let Some(bytes) = device.size_bytes {
+        let gib = bytes.div_ceil(BYTES_PER_GIB);
+        volumes.push(gp2(gib));
+        if gib < GP2_BURST_MAX_GIB {
+            volumes.push(gp2_burst(gib));
+        }
+    }
     let mut below_gib = 0;
-    let azure =
-        PREMIUM_SSD_TIERS
-            .into_iter()
-            .filter_map(move |(name, max_gib, iops, mib_per_s)| {
-                let min_gib = std::mem::replace(&mut below_gib, max_gib);
-                let has_size = gib.is_none_or(|gib| min_gib < gib && gib <= max_gib);
-                has_size
-                    .then(|| VolumeLimits::fixed(CloudVolume::PremiumSsd(name), iops, mib_per_s))
-            });
-    aws.into_iter()
-        .flatten()
-        .chain(azure)
-        .filter(move |limits| may_be(limits.volume.provider()))
+    for (name, max_gib, iops, mib_per_s) in PREMIUM_SSD_TIERS {
+        let sizes = below_gib * BYTES_PER_GIB + 1..=max_gib * BYTES_PER_GIB;
+        if device.size_bytes.is_none_or(|bytes| sizes.contains(&bytes)) {
+            let volume = CloudVolume::PremiumSsd(name);
+            volumes.push(VolumeLimits::fixed(volume, iops, mib_per_s));
+        }
+        below_gib = max_gib;
+    }
+    match (device.provider, device.size_bytes) {
+        (Some(known), _) => volumes.retain(|limits| limits.volume.provider() == known),
+        // The size of a volume of either provider is a whole number of GiB, unlike that of most disks.
+        (None, Some(bytes)) if bytes == 0 || bytes % BYTES_PER_GIB > 0 => volumes.clear(),
+        (None, _) => {}
+    }
+    volumes
 }
 
 /// The size in GiB from which a gp2 volume does not burst, because its own rate is as high.

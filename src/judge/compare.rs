@@ -130,65 +130,66 @@ pub fn compare(before: &DeviceReport, after: &DeviceReport) -> Vec<Difference> {
     }
     quantities.extend([Quantity::ReadShare, Quantity::Queue]);
     quantities.extend([IoDirection::Reads, IoDirection::Writes].map(Quantity::Latency));
-    let classes: BTreeSet<RequestClass> = before
-        .blocks
-        .iter()
-        .flat_map(|block| block.classes.keys().copied())
-        .collect();
+    let mut classes = BTreeSet::new();
+    for block in &before.blocks {
+        classes.extend(block.classes.keys().copied());
+    }
     quantities.extend(classes.into_iter().map(Quantity::LatencyAt));
-    let difference = |quantity: Quantity| {
-        let means = |report: &DeviceReport| {
-            BlockMeans::of(
-                report
-                    .blocks
-                    .iter()
-                    .filter_map(|block| value(quantity, block))
-                    .collect(),
-            )
+
+    let mut differences = Vec::new();
+    for quantity in quantities {
+        let (Some(old), Some(new)) = (means(quantity, before), means(quantity, after)) else {
+            continue;
         };
-        let (before, after) = means(before).zip(means(after))?;
-        let is_zero = before.high == 0.0 && after.high == 0.0;
-        (!is_zero).then(|| Difference::between(quantity, before, after))
-    };
-    quantities.into_iter().filter_map(difference).collect()
+        if old.high != 0.0 || new.high != 0.0 {
+            differences.push(Difference::between(quantity, old, new));
+        }
+    }
+    differences
+}
+
+/// A quantity over the blocks of a capture; `None` if no block has it.
+fn means(quantity: Quantity, report: &DeviceReport) -> Option<BlockMeans> {
+    let blocks = report.blocks.iter();
+    BlockMeans::of(blocks.filter_map(|block| value(quantity, block)).collect())
 }
 
 /// A quantity in a block; `None` if it has too few requests for one.
 fn value(quantity: Quantity, block: &Block) -> Option<f64> {
-    let of = |direction: IoDirection| match direction {
-        IoDirection::Writes => &block.writes,
-        _ => &block.reads,
-    };
-    let per_second = |amount: f64| Some(amount / block.seconds);
-    let latency = |requests: &Completed| {
-        requests
-            .await_ms()
-            .filter(|_| requests.ios.sum >= MIN_LATENCY_REQUESTS)
-    };
     match quantity {
-        Quantity::Rate(direction) => per_second(of(direction).ios.sum),
-        Quantity::Throughput(direction) => per_second(of(direction).kib() / 1024.0),
-        Quantity::Size(direction) => of(direction).size_kib(),
+        Quantity::Rate(direction) => Some(block.of(direction).ios.sum / block.seconds),
+        Quantity::Throughput(direction) => Some(block.of(direction).kib() / 1024.0 / block.seconds),
+        Quantity::Size(direction) => block.of(direction).size_kib(),
         Quantity::ReadShare => {
             let all = block.reads.ios.sum + block.writes.ios.sum;
             (all > 0.0).then(|| 100.0 * block.reads.ios.sum / all)
         }
-        Quantity::Queue => per_second((block.reads.time.sum + block.writes.time.sum) / 1000.0),
-        Quantity::Latency(direction) => latency(of(direction)),
+        Quantity::Queue => {
+            let seconds = (block.reads.time.sum + block.writes.time.sum) / 1000.0;
+            Some(seconds / block.seconds)
+        }
+        Quantity::Latency(direction) => latency(block.of(direction)),
         Quantity::LatencyAt(class) => latency(block.classes.get(&class)?),
     }
+}
+
+fn latency(requests: &Completed) -> Option<f64> {
+    if requests.ios.sum < MIN_LATENCY_REQUESTS {
+        return None;
+    }
+    requests.await_ms()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn means(values: &[f64]) -> BlockMeans {
+    fn means_of(values: &[f64]) -> BlockMeans {
         BlockMeans::of(values.to_vec()).unwrap()
     }
 
     fn outcome(before: &[f64], after: &[f64]) -> Outcome {
-        Difference::between(Quantity::Queue, means(before), means(after)).outcome
+        Difference::between(Quantity::Queue, means_of(before), means_of(after)).outcome
     }
 
     #[test]
@@ -225,7 +226,10 @@ mod tests {
         let mut before = vec![1.0; 19];
         before.push(50.0);
         assert_eq!(outcome(&before, &[3.0; 20]), Outcome::Changed);
-        assert_eq!((means(&before).median, means(&before).high), (1.0, 1.0));
+        assert_eq!(
+            (means_of(&before).median, means_of(&before).high),
+            (1.0, 1.0)
+        );
     }
 
     #[test]

@@ -52,23 +52,21 @@ pub(super) struct DirectionSummary {
 
 impl DirectionSummary {
     pub(super) fn observe(&mut self, completed: &Completed) {
-        let add = |histogram: &mut Histogram, value: Option<f64>| {
-            value
-                .into_iter()
-                .for_each(|value| histogram.add(value, completed.seconds()));
-        };
-        add(&mut self.iops, completed.per_s());
-        add(
-            &mut self.mib_per_s,
-            completed.kib_per_s().map(|kib| kib / 1024.0),
-        );
-        add(&mut self.queue, completed.queue());
-        add(&mut self.size_kib, completed.size_kib());
-        let pooled = self
-            .pooled(completed)
-            .and_then(|one| Some((one.await_ms()?, one.seconds())));
-        if let Some((await_ms, seconds)) = pooled {
-            self.await_ms.add(await_ms, seconds);
+        let mib_per_s = completed.kib_per_s().map(|kib| kib / 1024.0);
+        for (histogram, value) in [
+            (&mut self.iops, completed.per_s()),
+            (&mut self.mib_per_s, mib_per_s),
+            (&mut self.queue, completed.queue()),
+            (&mut self.size_kib, completed.size_kib()),
+        ] {
+            if let Some(value) = value {
+                histogram.add(value, completed.seconds());
+            }
+        }
+        if let Some(pooled) = self.pooled(completed)
+            && let Some(await_ms) = pooled.await_ms()
+        {
+            self.await_ms.add(await_ms, pooled.seconds());
         }
         self.busy.observe(completed);
         self.sum = self.sum.followed_by(completed);
@@ -182,10 +180,8 @@ struct BusyIntervals(BTreeMap<i32, Completed>);
 impl BusyIntervals {
     fn observe(&mut self, totals: &Completed) {
         if totals.ios.sum > 0.0 {
-            let sum = self
-                .0
-                .entry(rate(totals).log2().floor() as i32)
-                .or_default();
+            let octave = rate(totals).log2().floor() as i32;
+            let sum = self.0.entry(octave).or_default();
             *sum = sum.followed_by(totals);
         }
     }
@@ -199,8 +195,13 @@ impl BusyIntervals {
             passed >= half
         });
         let min_rate = MAX_TRICKLE_FRACTION * rate(usual?);
-        let kept = self.0.values().filter(|sum| rate(sum) >= min_rate);
-        BusyMean::of(&kept.fold(Completed::default(), |sum, one| sum.followed_by(one)))
+        let mut kept = Completed::default();
+        for sum in self.0.values() {
+            if rate(sum) >= min_rate {
+                kept = kept.followed_by(sum);
+            }
+        }
+        BusyMean::of(&kept)
     }
 }
 

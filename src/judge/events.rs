@@ -56,11 +56,10 @@ impl EventRule {
     pub fn observe(&mut self, now: JudgedTime) -> Turn {
         let mut turn = Turn::default();
         let is_long = now.end_s - now.begin_s >= PATIENCE;
-        let is_other = |open: &Open| {
-            now.is_stalled() != open.is_stall
-                && (now.is_stalled() || now.verdict != Some(Verdict::Busy))
-        };
-        if self.open.as_ref().is_some_and(is_other) {
+        if let Some(open) = &self.open
+            && now.is_stalled() != open.is_stall
+            && (now.is_stalled() || now.verdict != Some(Verdict::Busy))
+        {
             turn.ends = true;
             self.end();
         }
@@ -83,12 +82,8 @@ impl EventRule {
             self.recent.remove(0);
         }
         self.recent.push(now);
-        let mut bad: Vec<JudgedTime> = self
-            .recent
-            .iter()
-            .copied()
-            .filter(JudgedTime::is_bad)
-            .collect();
+        let mut bad = self.recent.clone();
+        bad.retain(JudgedTime::is_bad);
         if now.is_stalled() {
             bad = vec![now];
         }
@@ -120,12 +115,11 @@ impl EventRule {
 
 /// The word for an event with these times: the first, most severe ones first, that has a quarter of it.
 pub fn word_of_event(times: &VerdictTimes) -> Option<Verdict> {
-    let bad = Verdict::ALL
-        .into_iter()
-        .filter(|verdict| verdict.is_trouble());
-    let all_s: f64 = bad.clone().map(|verdict| times.of(verdict)).sum();
+    let mut bad = Vec::from(Verdict::ALL);
+    bad.retain(|verdict| verdict.is_trouble() && times.of(*verdict) > 0.0);
+    let all_s: f64 = bad.iter().map(|verdict| times.of(*verdict)).sum();
     bad.into_iter()
-        .find(|verdict| times.of(*verdict) > 0.0 && times.of(*verdict) >= QUARTER * all_s)
+        .find(|verdict| times.of(*verdict) >= QUARTER * all_s)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::host_report::{NfsWait, hidden_io_wait_pct};
 use super::step::Step;
 use super::verdict::{Assessment, Evidence, HealthEvidence};
-use crate::counters::{HealthFacts, NFS_UNANSWERED, SYNC_ACTION, Sample};
+use crate::counters::{Health, HealthFacts, NFS_UNANSWERED, SYNC_ACTION, Sample};
 use crate::metrics::{HostStats, Interval, in_flight};
 use crate::topology::Topology;
 
@@ -69,6 +69,18 @@ struct Trouble {
     end_s: f64,
 }
 
+impl Trouble {
+    /// What the kernel says now of a device, compared with what it said before.
+    fn evidence(&self, device: String, health: &Health) -> HealthEvidence {
+        let before = self.before.get(&device).map(|before| &**before);
+        HealthEvidence {
+            troubles: health.troubles(before),
+            device,
+            counted_s: self.end_s - self.begin_s,
+        }
+    }
+}
+
 impl HealthWatch {
     /// Begins a step of the judge of this length, which ends with a sample.
     pub(super) fn begin(&mut self, sample: &Sample, seconds: f64) {
@@ -85,22 +97,18 @@ impl HealthWatch {
         };
         if !is_same {
             let before = std::mem::take(&mut self.holding);
-            let facts = self.facts.iter().flat_map(|facts| facts.iter());
-            let holding = facts.filter(|(_, health)| health.holds_requests());
-            self.holding = holding
-                .map(|(name, _)| {
-                    (
-                        name.clone(),
-                        before.get(name).copied().unwrap_or(self.run_s),
-                    )
-                })
-                .collect();
+            for (name, health) in self.facts.iter().flat_map(|facts| facts.iter()) {
+                if health.holds_requests() {
+                    let since_s = before.get(name).copied().unwrap_or(self.run_s);
+                    self.holding.insert(name.clone(), since_s);
+                }
+            }
         }
     }
 
     /// Looks for NFS mounts that tasks may wait for in a step.
     pub(super) fn note_nfs(&mut self, host: &HostStats) {
-        let Some((facts, hidden_pct)) = self.facts.as_ref().zip(hidden_io_wait_pct(host)) else {
+        let (Some(facts), Some(hidden_pct)) = (&self.facts, hidden_io_wait_pct(host)) else {
             return;
         };
         let mut mounts = BTreeMap::new();
@@ -158,62 +166,45 @@ impl HealthWatch {
         };
         // A busy device that suddenly does nothing may be suspended: then it counts none of its requests.
         let has_stopped = stats.is_idle() && idle_s.is_some_and(|idle_s| idle_s <= stats.seconds());
-        self.has_trouble |= has_stopped
-            && facts
-                .get(device)
-                .is_some_and(|health| health.can_be_suspended());
+        if let Some(health) = facts.get(device) {
+            self.has_trouble |= has_stopped && health.can_be_suspended();
+        }
         if !assessment.is_trouble() {
             return;
         }
         self.has_trouble = true;
-        let (begin_s, end_s) = (self.run_s - stats.seconds(), self.run_s);
-        let (before, counted_s) = match self.troubles.get_mut(device) {
-            Some(trouble) => {
-                trouble.end_s = end_s;
-                (Arc::clone(&trouble.before), end_s - trouble.begin_s)
-            }
-            None => {
-                let before = Arc::clone(self.previous.as_ref().unwrap_or(&facts));
-                let trouble = Trouble {
-                    before: Arc::clone(&before),
-                    begin_s,
-                    end_s,
-                };
-                self.troubles.insert(device.to_owned(), trouble);
-                (before, end_s - begin_s)
-            }
-        };
-        // A volume that completes requests is suspended for moments only.
-        let is_past = |name: &str| {
-            stats.completed() > 0.0 && facts.get(name).is_some_and(|health| health.is_suspended())
-        };
-        let evidence = |name: &str, only_sync: bool| {
-            let troubles = facts
-                .get(name)?
-                .troubles(before.get(name).map(|before| &**before));
-            let is_wanted = if only_sync {
-                troubles.value(SYNC_ACTION).is_some()
-            } else {
-                !troubles.is_empty()
+        let trouble = self.troubles.entry(device.to_owned());
+        let trouble = trouble.or_insert_with(|| Trouble {
+            before: Arc::clone(self.previous.as_ref().unwrap_or(&facts)),
+            begin_s: self.run_s - stats.seconds(),
+            end_s: self.run_s,
+        });
+        trouble.end_s = self.run_s;
+
+        let mut names = topology.devices_below(device);
+        names.insert(0, device.to_owned());
+        let mut found = Vec::new();
+        for name in names {
+            let Some(health) = facts.get(&name) else {
+                continue;
             };
-            let device = name.to_owned();
-            is_wanted.then_some(Evidence::Health(HealthEvidence {
-                device,
-                troubles,
-                counted_s,
-            }))
-        };
-        let below = topology.devices_below(device);
-        let own = [device].into_iter().chain(below.iter().map(String::as_str));
+            // A volume that completes requests is suspended for moments only.
+            let is_past = stats.completed() > 0.0 && health.is_suspended();
+            let evidence = trouble.evidence(name, health);
+            if !is_past && !evidence.troubles.is_empty() {
+                found.push(Evidence::Health(evidence));
+            }
+        }
         // An array that rebuilds loads its members.
-        let above = topology
-            .holders(device)
-            .filter_map(|node| evidence(&node.name, true));
-        let found: Vec<Evidence> = own
-            .filter(|name| !is_past(name))
-            .filter_map(|name| evidence(name, false))
-            .chain(above)
-            .collect();
+        for array in topology.holders(device) {
+            let Some(health) = facts.get(&array.name) else {
+                continue;
+            };
+            let evidence = trouble.evidence(array.name.clone(), health);
+            if evidence.troubles.value(SYNC_ACTION).is_some() {
+                found.push(Evidence::Health(evidence));
+            }
+        }
         // The cause comes first.
         assessment.evidence.splice(0..0, found);
     }
@@ -230,35 +221,25 @@ impl HealthWatch {
 /// Returns whether something waits for a device that holds requests back: its own requests, those of a device above it, a
 /// task in a long wait for it or for an unknown device, or tasks that wait for I/O although fewer requests are in flight
 /// than tasks wait. The kernel does not count the requests that a suspended device holds back. Its count of blocked tasks
-/// may be too low, too, but then pressure shows a task that waits while nothing is in flight.
+/// may also be too low, but then pressure shows a task that waits while nothing is in flight.
 fn is_waited_for(device: &str, step: &Step<'_>) -> bool {
     let sample = step.sample;
-    let has_requests = |name: &str| {
-        sample
-            .device(name)
-            .and_then(|device| in_flight(&device.counters))
-            .is_some_and(|count| count > 0)
-    };
-    let in_flight: u64 = sample
-        .devices
-        .iter()
-        .filter_map(|device| in_flight(&device.counters))
-        .sum();
-    has_requests(device)
-        || step
-            .topology
-            .holders(device)
-            .any(|holder| has_requests(&holder.name))
-        || sample
-            .host
-            .blocked
-            .is_some_and(|blocked| blocked > in_flight)
-        || in_flight == 0
-            && step
-                .host
-                .pressure_some_pct
-                .is_some_and(|percent| percent >= MOST_OF_THE_TIME_PCT)
-        || has_waiting_task(device, step)
+    let mut all_in_flight = 0;
+    for other in &sample.devices {
+        let count = in_flight(&other.counters).unwrap_or(0);
+        let mut holders = step.topology.holders(device);
+        if count > 0 && (other.name == device || holders.any(|holder| holder.name == other.name)) {
+            return true;
+        }
+        all_in_flight += count;
+    }
+    if sample.host.blocked > Some(all_in_flight) {
+        return true;
+    }
+    if all_in_flight == 0 && step.host.pressure_some_pct >= Some(MOST_OF_THE_TIME_PCT) {
+        return true;
+    }
+    has_waiting_task(device, step)
 }
 
 /// Returns whether a task is in a long wait for a device, or for one that is not known.

@@ -110,30 +110,28 @@ impl HostJudge {
         devices: impl Iterator<Item = (&'a str, Option<&'a str>)>,
         topology: &Topology,
     ) {
-        let devices: Vec<(&str, Option<&str>)> = devices.collect();
+        let mut names = Vec::new();
         self.index_of.clear();
-        for (index, (name, identity)) in devices.iter().enumerate() {
-            self.index_of.insert((*name).to_owned(), index);
-            self.identify(name, *identity);
+        for (name, identity) in devices {
+            self.index_of.insert(name.to_owned(), names.len());
+            self.identify(name, identity);
+            names.push(name);
         }
-        let gone: Vec<String> = self
-            .devices
-            .keys()
-            .filter(|name| !self.index_of.contains_key(*name))
-            .cloned()
-            .collect();
+        let mut gone = Vec::new();
+        for name in self.devices.keys() {
+            if !self.index_of.contains_key(name) {
+                gone.push(name.clone());
+            }
+        }
         for name in gone {
             self.forget(&name);
         }
-        let names: Vec<&str> = devices.iter().map(|(name, _)| *name).collect();
-        self.is_disk = names
-            .iter()
-            .map(|name| {
-                topology
-                    .node(name)
-                    .is_some_and(|node| is_whole_disk(node, topology))
-            })
-            .collect();
+        self.is_disk.clear();
+        for name in &names {
+            let node = topology.node(name);
+            self.is_disk
+                .push(node.is_some_and(|node| is_whole_disk(node, topology)));
+        }
         self.peer_groups = peer_groups(&names, topology);
         self.shared_limits.clear();
     }
@@ -143,11 +141,10 @@ impl HostJudge {
         let Some(identity) = identity else {
             return;
         };
-        let before = self
-            .devices
-            .get(name)
-            .and_then(|device| device.identity.as_deref());
-        if before.is_some_and(|before| before != identity) {
+        if let Some(device) = self.devices.get(name)
+            && let Some(before) = &device.identity
+            && before != identity
+        {
             self.forget(name);
         }
         self.devices.entry(name.to_owned()).or_default().identity = Some(identity.to_owned());
@@ -180,7 +177,9 @@ impl HostJudge {
             Mode::FirstRun => true,
             Mode::SecondRun => false,
         };
-        if let Some(mut judge) = device.judge.filter(|_| is_kept) {
+        if let Some(mut judge) = device.judge
+            && is_kept
+        {
             judge.knowledge.forget_steps();
             self.known.0.insert(device.key, judge.knowledge);
         }
@@ -215,20 +214,11 @@ impl HostJudge {
 
     /// Before Linux 6.2, only the paths of an NVMe multipath disk count requests: the disk is not idle while they work.
     fn judge_multipath_heads(&self, step: &Step<'_>, said: &mut [Option<Assessment>]) {
-        let works = |name: &str| {
-            let is_path = step
-                .topology
-                .node(name)
-                .is_some_and(|node| node.kind == Kind::NvmePath);
-            let path = self.index_of.get(name).filter(|_| is_path);
-            let path = path.and_then(|index| step.devices.get(*index)?.interval.as_ref());
-            path.is_some_and(|interval| interval.completed() > 0.0)
-        };
         for (device, said) in step.devices.iter().zip(said) {
             let below = step.topology.backing_devices(device.name);
             if let Some(assessment) = said
                 && assessment.verdict == Some(Verdict::Idle)
-                && below.iter().any(|name| works(name))
+                && below.iter().any(|name| self.is_busy_path(name, step))
             {
                 *assessment = Assessment {
                     verdict: Some(Verdict::AccountingOff),
@@ -236,6 +226,18 @@ impl HostJudge {
                 };
             }
         }
+    }
+
+    /// Returns whether a device is a path of an NVMe multipath disk that completed requests.
+    fn is_busy_path(&self, name: &str, step: &Step<'_>) -> bool {
+        let (Some(node), Some(index)) = (step.topology.node(name), self.index_of.get(name)) else {
+            return false;
+        };
+        let interval = step
+            .devices
+            .get(*index)
+            .and_then(|path| path.interval.as_ref());
+        node.kind == Kind::NvmePath && interval.is_some_and(|path| path.completed() > 0.0)
     }
 
     fn judge_device(
@@ -259,11 +261,11 @@ impl HostJudge {
                 .insert(device.name.to_owned(), Followed::default());
         }
         let followed = self.devices.get_mut(device.name)?;
-        followed.idle_s = if interval.completed() > 0.0 {
-            Some(0.0)
-        } else {
-            followed.idle_s.map(|idle_s| idle_s + interval.seconds())
-        };
+        if interval.completed() > 0.0 {
+            followed.idle_s = Some(0.0);
+        } else if let Some(idle_s) = &mut followed.idle_s {
+            *idle_s += interval.seconds();
+        }
         if followed.judge.is_none() && interval.is_idle() {
             return Some(Assessment::of(Verdict::Idle, Evidence::Idle));
         }
@@ -312,8 +314,10 @@ impl HostJudge {
     fn loads_of_disks(&self, step: &Step<'_>) -> Vec<Option<Load>> {
         let mut loads = Vec::with_capacity(step.devices.len());
         for (device, is_disk) in step.devices.iter().zip(&self.is_disk) {
-            let interval = device.interval.as_ref().filter(|_| *is_disk);
-            loads.push(interval.map(Load::of));
+            loads.push(match &device.interval {
+                Some(interval) if *is_disk => Some(Load::of(interval)),
+                _ => None,
+            });
         }
         loads
     }
@@ -325,13 +329,15 @@ impl HostJudge {
         said: &mut [Option<Assessment>],
     ) {
         for group in &self.peer_groups {
-            let shown: Vec<Option<PeerLoad>> = group
-                .iter()
-                .map(|index| loads[*index].as_ref().map(PeerLoad::of))
-                .collect();
+            let mut shown = Vec::with_capacity(group.len());
+            for index in group {
+                shown.push(loads[*index].as_ref().map(PeerLoad::of));
+            }
             for (at, index) in group.iter().enumerate() {
-                let followed = self.devices.get_mut(step.devices[*index].name);
-                let slow = followed.and_then(|followed| followed.peers.compare(at, &shown));
+                let Some(followed) = self.devices.get_mut(step.devices[*index].name) else {
+                    continue;
+                };
+                let slow = followed.peers.compare(at, &shown);
                 let (Some(slow), Some(assessment)) = (slow, &mut said[*index]) else {
                     continue;
                 };
@@ -362,11 +368,14 @@ impl HostJudge {
             if assessment.verdict >= Some(Verdict::Capped) {
                 continue;
             }
-            let others = found.members.iter().filter(|other| *other != index);
+            let mut others = Vec::new();
+            for other in &found.members {
+                if other != index {
+                    others.push(step.devices[*other].name.to_owned());
+                }
+            }
             let limit = SharedLimit {
-                others: others
-                    .map(|other| step.devices[*other].name.to_owned())
-                    .collect(),
+                others,
                 unit: found.unit,
                 rate: found.rate,
                 variation: found.variation,
@@ -387,28 +396,23 @@ impl HostJudge {
             if upper.completed() == 0.0 {
                 continue;
             }
-            let interval_of = |name: &String| {
-                let index = self.index_of.get(name)?;
-                step.devices[*index].interval.as_ref()
-            };
-            let below: Option<Vec<&Interval>> =
-                node.backing_devices.iter().map(interval_of).collect();
-            let Some(held) = below.and_then(|below| held_between(upper, &below)) else {
+            let Some(below) = self.intervals_below(node, step) else {
                 continue;
             };
-            let disks = node
-                .backing_devices
-                .iter()
-                .filter_map(|name| step.topology.disk_of(name));
-            for name in node.backing_devices.iter().map(String::as_str).chain(disks) {
-                let Some(index) = self.index_of.get(name).copied() else {
-                    continue;
-                };
-                let is_idle = step.devices[index]
-                    .interval
-                    .as_ref()
-                    .is_some_and(|lower| is_idle_below(upper, lower));
-                if let Some(assessment) = said[index].as_mut().filter(|_| is_idle) {
+            let Some(held) = held_between(upper, &below) else {
+                continue;
+            };
+            let mut names = Vec::new();
+            for name in &node.backing_devices {
+                names.push(name.as_str());
+                names.extend(step.topology.disk_of(name));
+            }
+            for name in names {
+                if let Some(index) = self.index_of.get(name)
+                    && let Some(lower) = &step.devices[*index].interval
+                    && let Some(assessment) = &mut said[*index]
+                    && is_idle_below(upper, lower)
+                {
                     clear_below(assessment, &node.name);
                 }
             }
@@ -427,20 +431,26 @@ impl HostJudge {
         }
     }
 
+    /// The intervals of the devices directly below one; `None` if that of one of them is not known.
+    fn intervals_below<'a>(&self, node: &Node, step: &'a Step<'_>) -> Option<Vec<&'a Interval>> {
+        let mut intervals = Vec::new();
+        for name in &node.backing_devices {
+            let index = self.index_of.get(name)?;
+            intervals.push(step.devices[*index].interval.as_ref()?);
+        }
+        Some(intervals)
+    }
+
     /// Finds the devices that limits of cgroups hold back. A limit that held one goes on to do so while the cgroup stays near
     /// it, and does so again at once if it comes near while the device is still in trouble.
     fn judge_limits(&mut self, step: &Step<'_>, said: &mut [Option<Assessment>]) {
-        let known: Vec<Limit> = self
-            .devices
-            .values()
-            .filter_map(|device| device.limit.clone())
-            .collect();
+        let mut known: Vec<Limit> = Vec::new();
+        for device in self.devices.values() {
+            known.extend(device.limit.clone());
+        }
         if step.attribution.is_none() && known.is_empty() {
             return;
         }
-        let is_stalled =
-            |device: &DeviceStep<'_>| device.interval.as_ref().is_some_and(Interval::is_stalled);
-        let has_stalled = step.devices.iter().any(is_stalled);
         for (device, assessment) in step.devices.iter().zip(said) {
             let (Some(interval), Some(assessment)) = (&device.interval, assessment) else {
                 continue;
@@ -452,58 +462,39 @@ impl HostJudge {
                 continue;
             };
             let is_in_trouble = assessment.is_trouble();
-            let remembered = followed.limit.take().or_else(|| {
-                known
-                    .iter()
-                    .find(|limit| *limit.device == *device.name)
-                    .cloned()
-            });
-            let before = remembered.clone().filter(|limit| match step.attribution {
-                Some(attribution) => attribution.still_holds(limit, is_in_trouble),
+            let mut remembered = followed.limit.take();
+            if remembered.is_none() {
+                let mut known = known.iter();
+                remembered = known.find(|limit| *limit.device == *device.name).cloned();
+            }
+            let still_holds = match (&remembered, step.attribution) {
+                (None, _) => false,
+                (Some(limit), Some(attribution)) => attribution.still_holds(limit, is_in_trouble),
                 // A scan may come late.
-                None => followed.was_at_limit,
-            });
-            let held = |limit: Limit| ReachedLimit {
-                limit,
-                share_pct: None,
-                holds_device: true,
-                others_wait: false,
+                (Some(_), None) => followed.was_at_limit,
             };
-            let below = step.topology.devices_below(device.name);
-            let is_held = assessment
-                .evidence
-                .iter()
-                .any(|one| matches!(one, Evidence::HeldBetween { .. }));
+            let mut evidence = assessment.evidence.iter();
             let waits = Waits {
                 is_idle: interval.is_idle(),
-                is_held,
+                is_held: evidence.any(|one| matches!(one, Evidence::HeldBetween { .. })),
                 are_hidden: hidden_io_wait_pct(step.host) > Some(0.0),
             };
+            let below = step.topology.devices_below(device.name);
             let now = step
                 .attribution
                 .and_then(|attribution| attribution.reached_limit(device.name, &below, waits));
             // Others that use the device and do not wait show that the limit does not hold it back any more.
-            let before = match &now {
-                Some(now) if !now.holds_device => None,
-                _ => before,
+            let is_refuted = now.as_ref().is_some_and(|now| !now.holds_device);
+            let reached = match (&remembered, now) {
+                (Some(limit), _) if still_holds && !is_refuted => Some(holding(limit.clone())),
+                (_, None) if interval.is_stalled() => blocking_limit(&below, &self.index_of, step),
+                (_, now) => now,
             };
-            let reached = before.map(held).or(now).or_else(|| {
-                let attribution = step.attribution?;
-                let idle_below = below.iter().filter(|name| {
-                    has_stalled
-                        && interval.is_stalled()
-                        && self.index_of.get(*name).is_none_or(|index| {
-                            let lower = &step.devices[*index].interval;
-                            lower
-                                .as_ref()
-                                .is_some_and(|lower| lower.in_flight == Some(0))
-                        })
-                });
-                attribution.blocking_limit(idle_below).cloned().map(held)
-            });
             let was_at_limit = std::mem::replace(&mut followed.was_at_limit, reached.is_some());
             let Some(reached) = reached else {
-                followed.limit = remembered.filter(|_| is_in_trouble);
+                if is_in_trouble {
+                    followed.limit = remembered;
+                }
                 continue;
             };
             if reached.holds_device && assessment.verdict < Some(Verdict::Throttled) {
@@ -593,6 +584,40 @@ impl HostJudge {
     fn judge_of(&self, name: &str) -> Option<&DeviceJudge> {
         self.devices.get(name)?.judge.as_deref()
     }
+}
+
+/// A limit that holds a device back, whatever the shares of the cgroups.
+fn holding(limit: Limit) -> ReachedLimit {
+    ReachedLimit {
+        limit,
+        share_pct: None,
+        holds_device: true,
+        others_wait: false,
+    }
+}
+
+/// Returns the limit on the devices `below` a stalled one that lets none of its requests through. Those with requests in flight
+/// have none.
+fn blocking_limit(
+    below: &[String],
+    index_of: &HashMap<String, usize>,
+    step: &Step<'_>,
+) -> Option<ReachedLimit> {
+    let mut idle = Vec::new();
+    for name in below {
+        let is_idle = match index_of.get(name) {
+            Some(index) => {
+                let lower = step.devices[*index].interval.as_ref();
+                lower.is_some_and(|lower| lower.in_flight == Some(0))
+            }
+            None => true,
+        };
+        if is_idle {
+            idle.push(name);
+        }
+    }
+    let limit = step.attribution?.blocking_limit(idle)?;
+    Some(holding(limit.clone()))
 }
 
 /// Makes a device below one that holds requests `ok`, unless requests do not complete there, or it is slow beside its peers. What

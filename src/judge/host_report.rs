@@ -93,9 +93,8 @@ pub struct HostReport {
 /// A task that waits for a request of a device waits while that request is in flight. The time with any request in
 /// flight is at most the sum of the devices' queues (Little's law), so any I/O pressure above that is due to other I/O.
 pub fn hidden_io_wait_pct(stats: &HostStats) -> Option<f64> {
-    let (some_pct, in_flight_pct) = stats
-        .pressure_some_pct
-        .zip(stats.in_flight_upper_bound_pct)?;
+    let some_pct = stats.pressure_some_pct?;
+    let in_flight_pct = stats.in_flight_upper_bound_pct?;
     let is_hidden =
         some_pct >= MIN_HIDDEN_IO_WAIT_PCT && in_flight_pct <= MAX_IN_FLIGHT_FRACTION * some_pct;
     Some(if is_hidden {
@@ -107,9 +106,12 @@ pub fn hidden_io_wait_pct(stats: &HostStats) -> Option<f64> {
 
 /// Returns the percentage of the time in which a task waited for memory if it is high; otherwise `None`.
 pub fn high_memory_pressure_pct(stats: &HostStats) -> Option<f64> {
-    stats
-        .memory_pressure_some_pct
-        .filter(|some_pct| *some_pct >= MIN_NOTICED_PCT)
+    at_least(MIN_NOTICED_PCT, stats.memory_pressure_some_pct)
+}
+
+/// Returns a percentage if it is high enough to be reported.
+fn at_least(min_pct: f64, pct: Option<f64>) -> Option<f64> {
+    pct.filter(|pct| *pct >= min_pct)
 }
 
 /// Returns the percentage of CPU available if it is so small that programs wait for the CPU; otherwise `None`.
@@ -120,15 +122,16 @@ pub fn no_cpu_pct(stats: &HostStats) -> Option<f64> {
 
 impl Range {
     fn observe(&mut self, value: Option<f64>, seconds: f64) {
-        let Some(value) = value.filter(|value| value.is_finite()) else {
+        let Some(value) = value else {
             return;
         };
+        if !value.is_finite() {
+            return;
+        }
         self.seconds += seconds;
         self.weighted += value * seconds;
-        let (min, max) = (
-            self.min.map_or(value, |min| min.min(value)),
-            self.max.map_or(value, |max| max.max(value)),
-        );
+        let min = self.min.unwrap_or(value).min(value);
+        let max = self.max.unwrap_or(value).max(value);
         let mean = (self.weighted / self.seconds).clamp(min, max);
         (self.mean, self.min, self.max) = (Some(mean), Some(min), Some(max));
     }
@@ -137,16 +140,12 @@ impl Range {
 impl HostReport {
     /// The percentage of the time in which tasks waited for I/O, if it is noticeable.
     pub fn long_io_wait_pct(&self) -> Option<f64> {
-        self.io_pressure_some_pct
-            .mean
-            .filter(|some_pct| *some_pct >= MIN_HIDDEN_IO_WAIT_PCT)
+        at_least(MIN_HIDDEN_IO_WAIT_PCT, self.io_pressure_some_pct.mean)
     }
 
     /// The percentage of the time in which tasks waited for I/O that no device shows, if it is noticeable.
     pub fn long_hidden_wait_pct(&self) -> Option<f64> {
-        self.hidden_io_wait_pct
-            .mean
-            .filter(|hidden_pct| *hidden_pct >= MIN_HIDDEN_IO_WAIT_PCT)
+        at_least(MIN_HIDDEN_IO_WAIT_PCT, self.hidden_io_wait_pct.mean)
     }
 
     /// The seconds without CPU, if they are enough to be noticed.
@@ -157,17 +156,13 @@ impl HostReport {
 
     /// The percentage of the time in which tasks waited for memory, if that is short.
     pub fn memory_shortage_pct(&self) -> Option<f64> {
-        self.memory_pressure_some_pct
-            .mean
-            .filter(|some_pct| *some_pct >= MIN_NOTICED_PCT)
+        at_least(MIN_NOTICED_PCT, self.memory_pressure_some_pct.mean)
     }
 
     /// The pages swapped in and out per second, if they matter.
     pub fn swapped_pages_per_s(&self) -> Option<(f64, f64)> {
-        let (read, written) = self
-            .swap_in_pages_per_s
-            .mean
-            .zip(self.swap_out_pages_per_s.mean)?;
+        let read = self.swap_in_pages_per_s.mean?;
+        let written = self.swap_out_pages_per_s.mean?;
         (read + written >= MIN_SWAPPED_PAGES_PER_S).then_some((read, written))
     }
 
@@ -195,16 +190,14 @@ impl HostReport {
         if no_cpu_pct(stats).is_some() {
             self.no_cpu_s += seconds;
         }
-        let cpu = stats.cpu.as_ref();
-        let number = |count: Option<u64>| count.map(|count| count as f64);
-        self.cpu_user_pct
-            .observe(cpu.map(|cpu| cpu.user + cpu.nice), seconds);
-        self.cpu_system_pct
-            .observe(cpu.map(|cpu| cpu.system), seconds);
-        self.cpu_available_pct
-            .observe(cpu.map(|cpu| cpu.available()), seconds);
-        self.cpu_steal_pct
-            .observe(cpu.map(|cpu| cpu.steal), seconds);
+        if let Some(cpu) = &stats.cpu {
+            self.cpu_user_pct
+                .observe(Some(cpu.user + cpu.nice), seconds);
+            self.cpu_system_pct.observe(Some(cpu.system), seconds);
+            self.cpu_available_pct
+                .observe(Some(cpu.available()), seconds);
+            self.cpu_steal_pct.observe(Some(cpu.steal), seconds);
+        }
         self.io_pressure_some_pct
             .observe(stats.pressure_some_pct, seconds);
         self.io_pressure_full_pct
@@ -219,10 +212,13 @@ impl HostReport {
             .observe(stats.swap_in_pages_per_s, seconds);
         self.swap_out_pages_per_s
             .observe(stats.swap_out_pages_per_s, seconds);
-        self.blocked.observe(number(stats.blocked), seconds);
-        self.dirty_kib.observe(number(stats.dirty_kib), seconds);
-        self.writeback_kib
-            .observe(number(stats.writeback_kib), seconds);
+        for (range, count) in [
+            (&mut self.blocked, stats.blocked),
+            (&mut self.dirty_kib, stats.dirty_kib),
+            (&mut self.writeback_kib, stats.writeback_kib),
+        ] {
+            range.observe(count.map(|count| count as f64), seconds);
+        }
     }
 }
 

@@ -17,7 +17,7 @@ pub const MAX_RATE_TOLERANCE: f64 = 0.05;
 const ABOUT_TWICE: f64 = 1.9;
 /// Queues are told apart by the sixteenth of a power of two: 4%.
 const BINS_PER_OCTAVE: f64 = 16.0;
-/// The shortest queue that is told from shorter ones: nobody waits for it.
+/// Shorter queues are one level: no task waits in them.
 const MIN_QUEUE: f64 = 0.1;
 /// Fewest intervals of a level: fewer are a transition, or chance.
 const MIN_LEVEL_INTERVALS: u64 = 2;
@@ -51,6 +51,11 @@ struct Level {
 }
 
 impl Level {
+    /// Returns whether it lasted for more than a transition.
+    fn is_held(&self) -> bool {
+        self.intervals >= MIN_LEVEL_INTERVALS
+    }
+
     fn plus(self, other: &Self) -> Self {
         Self {
             requests: self.requests.followed_by(&other.requests),
@@ -104,7 +109,9 @@ impl Levels {
             waiting: u64::from(verdict >= Some(Verdict::Queueing)),
             ..Level::default()
         };
-        if let Some(saturation) = saturation.filter(|saturation| *saturation > 0.0) {
+        if let Some(saturation) = saturation
+            && saturation > 0.0
+        {
             now.compared_ms = requests.time.sum;
             now.unloaded_ms = now.compared_ms / saturation;
         }
@@ -119,9 +126,9 @@ impl Levels {
         let mut last = i32::MIN;
         for (bin, level) in &self.0 {
             let is_near = last >= bin - 2 && f64::from(bin - first) < BINS_PER_OCTAVE;
-            match merged.last_mut().filter(|_| is_near) {
-                Some(present) => *present = present.plus(level),
-                None => {
+            match merged.last_mut() {
+                Some(present) if is_near => *present = present.plus(level),
+                _ => {
                     merged.push(*level);
                     first = *bin;
                 }
@@ -134,11 +141,21 @@ impl Levels {
     /// The levels that were held, the lowest first; all if none was.
     pub(super) fn finish(&self) -> Vec<ConcurrencyLevel> {
         let mut levels = self.merged();
-        let is_held = |level: &Level| level.intervals >= MIN_LEVEL_INTERVALS;
-        if levels.iter().any(is_held) {
-            levels.retain(is_held);
+        if levels.iter().any(Level::is_held) {
+            levels.retain(Level::is_held);
         }
         levels.iter().map(Level::finish).collect()
+    }
+
+    /// The capacity that the levels show, with the plateaus of their direction; `None` without levels.
+    fn capacity_with(
+        &self,
+        plateaus: &[Plateau],
+        direction: IoDirection,
+    ) -> Option<CapacityReport> {
+        let mut own = Vec::from_iter(plateaus);
+        own.retain(|plateau| plateau.direction == direction);
+        Some(self.capacity()?.with_plateaus(&own))
     }
 
     /// The capacity that the levels show; `None` without any.
@@ -146,26 +163,28 @@ impl Levels {
         if self.0.is_empty() {
             return None;
         }
-        let levels: Vec<Level> = self
-            .merged()
-            .into_iter()
-            .filter(|level| level.intervals >= MIN_LEVEL_INTERVALS)
-            .collect();
-        let mut capacity = CapacityReport {
-            max_iops: levels.iter().map(Level::iops).reduce(f64::max),
-            max_mib_per_s: levels.iter().map(Level::mib_per_s).reduce(f64::max),
-            ..CapacityReport::default()
-        };
-        let is_loaded = |level: &Level| {
-            level.queue() >= SOMEONE && level.requests.ios.sum >= FEW * level.intervals as f64
-        };
-        let loaded: Vec<Level> = levels.into_iter().filter(is_loaded).collect();
+        let mut capacity = CapacityReport::default();
+        let mut loaded = Vec::new();
+        for level in self.merged() {
+            if !level.is_held() {
+                continue;
+            }
+            capacity.max_iops = higher(capacity.max_iops, level.iops());
+            capacity.max_mib_per_s = higher(capacity.max_mib_per_s, level.mib_per_s());
+            let has_requests = level.requests.ios.sum >= FEW * level.intervals as f64;
+            if level.queue() >= SOMEONE && has_requests {
+                loaded.push(level);
+            }
+        }
         let Some(first) = first_at_maximum(&loaded) else {
             return Some(capacity);
         };
         let at_maximum = &loaded[first..];
-        let waiting: u64 = at_maximum.iter().map(|level| level.waiting).sum();
-        let all: u64 = at_maximum.iter().map(|level| level.intervals).sum();
+        let (mut waiting, mut all) = (0, 0);
+        for level in at_maximum {
+            waiting += level.waiting;
+            all += level.intervals;
+        }
         // A rate that stays the same may be the one at which requests arrive.
         let is_limited = waiting as f64 >= HALF * all as f64;
         if !is_limited || at_maximum[0].queue() < CAP_QUEUE {
@@ -183,18 +202,22 @@ impl Levels {
 /// among them, and each end lasted; otherwise `None`.
 fn first_at_maximum(levels: &[Level]) -> Option<usize> {
     let max = levels.iter().map(Level::iops).reduce(f64::max)?;
-    let is_at_maximum = |level: &&Level| level.iops() >= (1.0 - 2.0 * MAX_RATE_TOLERANCE) * max;
-    let at_maximum: Vec<&Level> = levels.iter().filter(is_at_maximum).collect();
+    let mut at_maximum = Vec::from_iter(levels);
+    at_maximum.retain(|level| level.iops() >= (1.0 - 2.0 * MAX_RATE_TOLERANCE) * max);
     let all: u64 = at_maximum.iter().map(|level| level.intervals).sum();
-    let lasts = |level: &&&Level| level.intervals as f64 >= SHARE * all as f64;
-    let shortest = at_maximum.iter().find(lasts)?;
-    let longest = at_maximum.iter().rev().find(lasts)?;
+    at_maximum.retain(|level| level.intervals as f64 >= SHARE * all as f64);
+    let (shortest, longest) = (at_maximum.first()?, at_maximum.last()?);
     if longest.queue() < ABOUT_TWICE * shortest.queue() {
         return None;
     }
     levels
         .iter()
         .position(|level| level.queue() >= shortest.queue())
+}
+
+/// Returns the higher of a rate and the highest so far.
+fn higher(highest: Option<f64>, rate: f64) -> Option<f64> {
+    Some(highest.map_or(rate, |highest| highest.max(rate)))
 }
 
 /// The capacity of a device or of one direction.
@@ -226,15 +249,18 @@ pub struct CapacityReport {
 
 impl CapacityReport {
     /// Adds plateaus: the highest is the maximum. The knee stays where the levels show the same maximum.
-    fn with_plateaus<'a>(self, plateaus: impl Iterator<Item = &'a Plateau>) -> Self {
-        let plateaus: Vec<&Plateau> = plateaus.collect();
+    fn with_plateaus(self, plateaus: &[&Plateau]) -> Self {
         let Some(highest) = plateaus.iter().max_by(|a, b| a.iops.total_cmp(&b.iops)) else {
             return self;
         };
         let is_same = self
             .max_iops
             .is_some_and(|max| (max / highest.iops - 1.0).abs() <= MAX_RATE_TOLERANCE);
-        let has_knee = is_same && plateaus.len() == 1;
+        let knee = if is_same && plateaus.len() == 1 {
+            [self.knee_low, self.knee_high]
+        } else {
+            [None, None]
+        };
         Self {
             max_iops: Some(highest.iops),
             max_mib_per_s: Some(highest.mib_per_s),
@@ -242,8 +268,8 @@ impl CapacityReport {
             is_proven: true,
             capped: Some(highest.direction),
             is_max_known: true,
-            knee_low: self.knee_low.filter(|_| has_knee),
-            knee_high: self.knee_high.filter(|_| has_knee),
+            knee_low: knee[0],
+            knee_high: knee[1],
         }
     }
 }
@@ -277,11 +303,11 @@ impl DeviceLevels {
         saturation: Option<f64>,
     ) {
         let both = interval.reads_and_writes();
-        let is_alone = |one: &Completed| one.ios.sum >= (1.0 - SHARE) * both.ios.sum;
-        if is_alone(&interval.reads) {
+        let most = (1.0 - SHARE) * both.ios.sum;
+        if interval.reads.ios.sum >= most {
             self.reads.observe(&interval.reads, verdict, saturation);
         }
-        if is_alone(&interval.writes) {
+        if interval.writes.ios.sum >= most {
             self.writes.observe(&interval.writes, verdict, saturation);
         }
         self.both.observe(&both, verdict, saturation);
@@ -289,28 +315,23 @@ impl DeviceLevels {
 
     /// The capacity by direction, with the plateaus of the device.
     pub(super) fn capacity(&self, plateaus: &[Plateau]) -> CapacityByDirection {
-        let with_plateaus = |levels: &Levels, direction: IoDirection| {
-            let own = plateaus
-                .iter()
-                .filter(|plateau| plateau.direction == direction);
-            Some(levels.capacity()?.with_plateaus(own))
-        };
         CapacityByDirection {
-            read: with_plateaus(&self.reads, IoDirection::Reads),
-            write: with_plateaus(&self.writes, IoDirection::Writes),
-            both: with_plateaus(&self.both, IoDirection::Both),
+            read: self.reads.capacity_with(plateaus, IoDirection::Reads),
+            write: self.writes.capacity_with(plateaus, IoDirection::Writes),
+            both: self.both.capacity_with(plateaus, IoDirection::Both),
         }
     }
 
     /// The capacity of both directions together. A cap on a direction with only a part of the requests is none of the device.
     pub(super) fn capacity_of_all(&self, plateaus: &[Plateau], sum: &Interval) -> CapacityReport {
         let total = sum.reads.ios.sum + sum.writes.ios.sum;
-        let is_dominant = |plateau: &&Plateau| match plateau.direction {
+        let mut dominant = Vec::from_iter(plateaus);
+        dominant.retain(|plateau| match plateau.direction {
             IoDirection::Reads => sum.reads.ios.sum >= LESS * total,
             IoDirection::Writes => sum.writes.ios.sum >= LESS * total,
             IoDirection::Both | IoDirection::Flushes => true,
-        };
+        });
         let capacity = self.both.capacity().unwrap_or_default();
-        capacity.with_plateaus(plateaus.iter().filter(is_dominant))
+        capacity.with_plateaus(&dominant)
     }
 }

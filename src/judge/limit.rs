@@ -50,7 +50,10 @@ pub struct Plateau {
 impl Plateau {
     /// The limit of a device at which it stays; `None` for a plateau of flushes.
     pub fn limit(&self, device: &str) -> Option<Limit> {
-        (self.direction != IoDirection::Flushes).then(|| Limit {
+        if self.direction == IoDirection::Flushes {
+            return None;
+        }
+        Some(Limit {
             owner: None,
             device: device.into(),
             direction: self.direction,
@@ -235,34 +238,36 @@ impl RateHistory {
 
     /// The latest steps in a row that are near a rate, and in which requests wait.
     fn run(&self, kind: (IoDirection, RateUnit), rate: f64) -> &[Step] {
-        let is_off = |step: &Step| !step.waits() || (step.rate(kind) / rate - 1.0).abs() > CAP_STEP;
         let latest = &self.latest[self.latest.len().saturating_sub(RING)..];
-        let begin = latest.iter().rposition(is_off).map_or(0, |at| at + 1);
+        let mut begin = latest.len();
+        for step in latest.iter().rev() {
+            if !step.waits() || (step.rate(kind) / rate - 1.0).abs() > CAP_STEP {
+                break;
+            }
+            begin -= 1;
+        }
         &latest[begin..]
     }
 
     /// Returns whether a rate is at the cap that the user states.
     fn is_at_stated(&self, (direction, unit): (IoDirection, RateUnit), rate: f64) -> bool {
-        direction == IoDirection::Both
-            && self
-                .stated
-                .value(unit)
-                .is_some_and(|cap| (rate / cap - 1.0).abs() <= CAP_STEP)
+        match self.stated.value(unit) {
+            Some(cap) => direction == IoDirection::Both && (rate / cap - 1.0).abs() <= CAP_STEP,
+            None => false,
+        }
     }
 
     fn plateau(&self, kind: (IoDirection, RateUnit), run: &[Step]) -> Plateau {
         let (direction, unit) = kind;
-        let seconds: f64 = run.iter().map(|step| step.load.seconds).sum();
-        let iops = run.iter().map(|step| step.count(direction)).sum::<f64>() / seconds;
-        let kib = run.iter().map(|step| step.kib(direction)).sum::<f64>() / seconds;
-        let mean = run.iter().map(|step| step.rate(kind)).sum::<f64>() / run.len() as f64;
-        let squares: f64 = run
-            .iter()
-            .map(|step| (step.rate(kind) / mean - 1.0).powi(2))
-            .sum();
-        let by_queue = |a: &&Step, b: &&Step| a.load.queue.total_cmp(&b.load.queue);
-        let shortest = run.iter().min_by(by_queue);
-        let longest = run.iter().max_by(by_queue);
+        let seconds = sum(run, |step| step.load.seconds);
+        let iops = sum(run, |step| step.count(direction)) / seconds;
+        let kib = sum(run, |step| step.kib(direction)) / seconds;
+        let steps = run.len() as f64;
+        let mean = sum(run, |step| step.rate(kind)) / steps;
+        let squares = sum(run, |step| (step.rate(kind) / mean - 1.0).powi(2));
+        let mut by_queue = Vec::from_iter(run);
+        by_queue.sort_by(|a, b| a.load.queue.total_cmp(&b.load.queue));
+        let (shortest, longest) = (by_queue[0], by_queue[by_queue.len() - 1]);
         let mib_per_s = kib / 1024.0;
         let (source, cloud) = if self.is_at_stated(kind, mean) {
             (LimitSource::Given, Vec::new())
@@ -275,13 +280,13 @@ impl RateHistory {
             unit,
             iops,
             mib_per_s,
-            variation: (squares / run.len() as f64).sqrt(),
+            variation: (squares / steps).sqrt(),
             intervals: run.len() as u64,
             seconds,
-            queue_from: shortest.map_or(0.0, |step| step.load.queue),
-            queue_to: longest.map_or(0.0, |step| step.load.queue),
-            await_from_ms: shortest.map_or(0.0, |step| step.await_ms(direction)),
-            await_to_ms: longest.map_or(0.0, |step| step.await_ms(direction)),
+            queue_from: shortest.load.queue,
+            queue_to: longest.load.queue,
+            await_from_ms: shortest.await_ms(direction),
+            await_to_ms: longest.await_ms(direction),
             source,
             cloud,
         }
@@ -291,18 +296,21 @@ impl RateHistory {
 /// The direction of practically all requests of a run; `None` if there are reads and writes.
 fn only_direction(run: &[Step]) -> Option<IoDirection> {
     const MOST: f64 = 0.99;
-    let count = |direction| run.iter().map(|step| step.count(direction)).sum::<f64>();
-    let is_only = |direction: &IoDirection| count(*direction) >= MOST * count(IoDirection::Both);
-    [IoDirection::Reads, IoDirection::Writes]
-        .into_iter()
-        .find(is_only)
+    let all = sum(run, |step| step.count(IoDirection::Both));
+    let mut directions = [IoDirection::Reads, IoDirection::Writes].into_iter();
+    directions.find(|direction| sum(run, |step| step.count(*direction)) >= MOST * all)
+}
+
+/// The sum of an amount over the steps of a run.
+fn sum(run: &[Step], amount: impl Fn(&Step) -> f64) -> f64 {
+    run.iter().map(amount).sum()
 }
 
 /// Returns whether the rate of a run is steadier than chance, while the queue grew or requests took far longer, and steadier
 /// than the arrivals.
 fn is_even(run: &[Step], kind: (IoDirection, RateUnit)) -> bool {
     let (direction, _) = kind;
-    let requests: f64 = run.iter().map(|step| step.count(direction)).sum();
+    let requests = sum(run, |step| step.count(direction));
     if requests < (SAMPLES * run.len()) as f64 {
         return false;
     }
@@ -310,7 +318,7 @@ fn is_even(run: &[Step], kind: (IoDirection, RateUnit)) -> bool {
     if is_paced(run) {
         return false;
     }
-    let done: f64 = run.iter().map(|step| step.load.done()).sum();
+    let done = sum(run, |step| step.load.done());
     let mut queues: Vec<f64> = run.iter().map(|step| step.load.queue).collect();
     queues.sort_by(f64::total_cmp);
     let has_grown =
@@ -319,30 +327,31 @@ fn is_even(run: &[Step], kind: (IoDirection, RateUnit)) -> bool {
         return true;
     }
     // Without requests in flight, nothing shows whether the arrivals are as even.
-    let is_counted = run.iter().all(|step| step.load.in_flight.is_some());
-    let waiting = run
-        .iter()
-        .filter(|step| step.over(direction) >= MORE)
-        .count();
-    is_counted && steps < VERY_EVEN && 2 * waiting > run.len()
+    let mut waiting = 0;
+    for step in run {
+        if step.load.in_flight.is_none() {
+            return false;
+        }
+        waiting += usize::from(step.over(direction) >= MORE);
+    }
+    steps < VERY_EVEN && 2 * waiting > run.len()
 }
 
 /// The upper quartile of the steps between successive rates, relative to their mean.
 fn quartile_of_steps(run: &[Step], kind: (IoDirection, RateUnit)) -> f64 {
     let rates: Vec<f64> = run.iter().map(|step| step.rate(kind)).collect();
     let mean = rates.iter().sum::<f64>() / rates.len() as f64;
-    let mut steps: Vec<f64> = rates
-        .windows(2)
-        .map(|pair| (pair[0] - pair[1]).abs() / mean)
-        .collect();
+    let mut steps = Vec::with_capacity(rates.len());
+    for pair in rates.windows(2) {
+        steps.push((pair[0] - pair[1]).abs() / mean);
+    }
     steps.sort_by(f64::total_cmp);
     steps[(QUARTILE * steps.len() as f64) as usize]
 }
 
 /// Returns whether requests arrive more evenly than they complete: that is the pace of a client.
 fn is_paced(run: &[Step]) -> bool {
-    let seconds: f64 = run.iter().map(|step| step.load.seconds).sum();
-    let pace = run.iter().map(Step::completed).sum::<f64>() / seconds;
+    let pace = sum(run, Step::completed) / sum(run, |step| step.load.seconds);
     let (mut of_completions, mut of_arrivals) = (0.0, 0.0);
     for step in run {
         let Some([begin, end]) = step.load.in_flight else {

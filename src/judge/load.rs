@@ -33,7 +33,7 @@ pub(super) struct Load {
     pub(super) is_unsplit: bool,
     /// False if a log does not tell how many requests completed.
     pub(super) is_counted: bool,
-    /// Discards and flushes, which complete, and are in flight, too, and their milliseconds.
+    /// Discards and flushes, which also complete and are in flight, and their milliseconds.
     pub(super) others: f64,
     pub(super) others_ms: f64,
     /// The requests in flight at the beginning and at the end; `None` if the source does not count them.

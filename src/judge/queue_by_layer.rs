@@ -1,10 +1,12 @@
 //! The queue at each layer of stacked devices, which shows where requests wait.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 
 use super::report::DeviceReport;
 use super::thresholds::HALF;
-use crate::topology::{Node, Topology};
+use crate::topology::Topology;
 
 /// Queue below which hardly any request waits at a layer.
 const MIN_LAYER_QUEUE: f64 = 1.0;
@@ -56,31 +58,32 @@ impl LayerLink {
 
     fn new(above: &DeviceReport, below: &[&DeviceReport]) -> Option<Self> {
         let queue_above = above.all.queue.mean?;
-        let queues: Vec<f64> = below
-            .iter()
-            .map(|one| one.all.queue.mean)
-            .collect::<Option<_>>()?;
-        let min_long = HALF * queues.iter().copied().fold(0.0, f64::max);
-        let longest = below
-            .iter()
-            .zip(&queues)
-            .filter(|(_, queue)| **queue >= min_long);
-        let link = Self {
+        let (mut queue_below, mut longest_queue) = (0.0, 0.0);
+        for one in below {
+            let queue = one.all.queue.mean?;
+            queue_below += queue;
+            longest_queue = f64::max(longest_queue, queue);
+        }
+        let mut longest_below = Vec::new();
+        for one in below {
+            if one.all.queue.mean >= Some(HALF * longest_queue) {
+                longest_below.push(one.device.clone());
+            }
+        }
+        let mut link = Self {
             above: above.device.clone(),
             below: below.iter().map(|one| one.device.clone()).collect(),
             queue_above,
-            queue_below: queues.iter().sum(),
-            longest_below: longest.map(|(one, _)| one.device.clone()).collect(),
+            queue_below,
+            longest_below,
             waiting: WaitLocation::Below,
         };
-        let waiting = if queue_above < MIN_LAYER_QUEUE {
-            WaitLocation::Nowhere
+        if queue_above < MIN_LAYER_QUEUE {
+            link.waiting = WaitLocation::Nowhere;
         } else if link.queued_between() >= HALF * queue_above {
-            WaitLocation::Between
-        } else {
-            WaitLocation::Below
-        };
-        Some(Self { waiting, ..link })
+            link.waiting = WaitLocation::Between;
+        }
+        Some(link)
     }
 }
 
@@ -95,46 +98,52 @@ pub struct QueueByLayer {
 
 /// The queue at each layer of `stack`. `None` if no two of the busy devices are stacked.
 pub fn queue_by_layer(stack: &Topology, reports: &[DeviceReport]) -> Option<QueueByLayer> {
-    let busy = |name: &str| {
-        reports
-            .iter()
-            .find(|one| one.device == name && one.busy_intervals > 0)
-    };
-    let mut nodes: Vec<&Node> = stack
-        .nodes()
-        .iter()
-        .filter(|node| busy(&node.name).is_some())
-        .collect();
+    let mut busy = HashMap::new();
+    for report in reports {
+        if report.busy_intervals > 0 {
+            busy.entry(report.device.as_str()).or_insert(report);
+        }
+    }
+    let mut nodes = Vec::from_iter(stack.nodes());
+    nodes.retain(|node| busy.contains_key(node.name.as_str()));
     nodes.sort_by_key(|node| std::cmp::Reverse(stack.depth(&node.name)));
-    let link = |node: &&Node| {
-        let below: Option<Vec<&DeviceReport>> =
-            node.backing_devices.iter().map(|name| busy(name)).collect();
-        LayerLink::new(busy(&node.name)?, &below.filter(|below| !below.is_empty())?)
-    };
-    let links: Vec<LayerLink> = nodes.iter().filter_map(link).collect();
-    let is_linked = |name: &str| {
-        links
-            .iter()
-            .any(|link| link.above == name || link.below.iter().any(|below| below == name))
-    };
-    let layer = |node: &&Node| {
-        let report = busy(&node.name)?;
-        is_linked(&node.name).then(|| Layer {
+    let mut links = Vec::new();
+    for node in &nodes {
+        let mut below = Vec::new();
+        for name in &node.backing_devices {
+            below.extend(busy.get(name.as_str()).copied());
+        }
+        if !below.is_empty() && below.len() == node.backing_devices.len() {
+            links.extend(LayerLink::new(busy[node.name.as_str()], &below));
+        }
+    }
+    if links.is_empty() {
+        return None;
+    }
+
+    let mut layers = Vec::new();
+    for node in nodes {
+        let mut links = links.iter();
+        if !links.any(|link| link.above == node.name || link.below.contains(&node.name)) {
+            continue;
+        }
+        let all = &busy[node.name.as_str()].all;
+        layers.push(Layer {
             device: node.name.clone(),
             depth: stack.depth(&node.name),
-            iops: report.all.iops.mean,
-            queue: report.all.queue.mean,
-            await_ms: report.all.await_ms.mean,
-        })
-    };
-    let layers = nodes.iter().filter_map(layer).collect();
-    (!links.is_empty()).then_some(QueueByLayer { layers, links })
+            iops: all.iops.mean,
+            queue: all.queue.mean,
+            await_ms: all.await_ms.mean,
+        });
+    }
+    Some(QueueByLayer { layers, links })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::judge::Distribution;
+    use crate::topology::Node;
 
     fn report(device: &str, queue: f64) -> DeviceReport {
         let mut report = DeviceReport {

@@ -27,6 +27,15 @@ struct Part {
     rates: [f64; 2],
 }
 
+impl Part {
+    fn of(load: &Load) -> Self {
+        Self {
+            queue: load.queue,
+            rates: [load.rate(), load.kib_rate()],
+        }
+    }
+}
+
 /// The latest steps of all whole disks, each by its index; cleared when devices change.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SharedLimits {
@@ -55,12 +64,11 @@ impl SharedLimits {
         if self.steps.len() == SHARED_RUN {
             self.steps.pop_front();
         }
-        let part = |load: &Load| Part {
-            queue: load.queue,
-            rates: [load.rate(), load.kib_rate()],
-        };
-        self.steps
-            .push_back(loads.iter().map(|load| load.as_ref().map(part)).collect());
+        let mut parts = Vec::with_capacity(loads.len());
+        for load in loads {
+            parts.push(load.as_ref().map(Part::of));
+        }
+        self.steps.push_back(parts);
         let found = self.search();
         self.hits = if found.is_some() { self.hits + 1 } else { 0 };
         found.filter(|_| self.hits >= RANK)
@@ -73,38 +81,27 @@ impl SharedLimits {
         let mut disks: Vec<(usize, Vec<Part>)> = Vec::new();
         for index in 0..self.steps[0].len() {
             let parts = self.steps.iter().map_while(|step| *step.get(index)?);
-            let waiting = parts.clone().filter(|part| part.queue >= QUEUE).count();
+            let steps: Vec<Part> = parts.collect();
+            let waiting = steps.iter().filter(|part| part.queue >= QUEUE).count();
             // The median is the higher of two values in the middle.
-            if waiting >= SHARED_RUN - SHARED_RUN / 2 {
-                let steps: Vec<Part> = parts.collect();
-                if steps.len() == SHARED_RUN {
-                    disks.push((index, steps));
-                }
+            if steps.len() == SHARED_RUN && waiting >= SHARED_RUN - SHARED_RUN / 2 {
+                disks.push((index, steps));
             }
         }
         if disks.len() < 2 {
             return None;
         }
         // The unit of the last one counts, as bytes are the narrower of two limits.
-        let units = [(1, RateUnit::Kib), (0, RateUnit::Requests)];
-        units
-            .into_iter()
-            .find_map(|(at, unit)| sharing(&disks, at, unit))
+        sharing(&disks, 1, RateUnit::Kib).or_else(|| sharing(&disks, 0, RateUnit::Requests))
     }
 }
 
 /// The limit on the rates at an index of [`Part::rates`] that these disks share; `None` if they share none.
 fn sharing(disks: &[(usize, Vec<Part>)], at: usize, unit: RateUnit) -> Option<Found> {
-    let rates = |steps: &[Part]| {
-        steps
-            .iter()
-            .map(|part| part.rates[at])
-            .collect::<Vec<f64>>()
-    };
     let mut sums = vec![0.0; SHARED_RUN];
     let mut variances = 0.0;
     for (_, steps) in disks {
-        let own = rates(steps);
+        let own = rates(steps, at);
         for (sum, rate) in sums.iter_mut().zip(&own) {
             *sum += rate;
         }
@@ -115,7 +112,7 @@ fn sharing(disks: &[(usize, Vec<Part>)], at: usize, unit: RateUnit) -> Option<Fo
     let is_even = variation < SHARED_EVEN && variance < SHARE * variances;
     let mut members = Vec::new();
     for (index, steps) in disks {
-        let (mean, variance) = mean_and_variance(&rates(steps));
+        let (mean, variance) = mean_and_variance(&rates(steps, at));
         if mean <= SHARED_PART * rate {
             continue;
         }
@@ -130,6 +127,10 @@ fn sharing(disks: &[(usize, Vec<Part>)], at: usize, unit: RateUnit) -> Option<Fo
         rate,
         variation,
     })
+}
+
+fn rates(steps: &[Part], at: usize) -> Vec<f64> {
+    steps.iter().map(|part| part.rates[at]).collect()
 }
 
 fn mean_and_variance(values: &[f64]) -> (f64, f64) {

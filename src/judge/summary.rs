@@ -34,8 +34,12 @@ impl VerdictTimes {
 
     /// The seconds with a verdict.
     pub fn of(&self, verdict: Verdict) -> f64 {
-        let index = Verdict::ALL.iter().position(|one| *one == verdict);
-        index.map_or(0.0, |index| self.seconds[index])
+        for (one, seconds) in Verdict::ALL.iter().zip(self.seconds) {
+            if *one == verdict {
+                return seconds;
+            }
+        }
+        0.0
     }
 
     /// The seconds with each verdict, the most severe first, and at last those without one.
@@ -52,10 +56,13 @@ impl VerdictTimes {
     /// The seconds with work.
     pub fn work_s(&self) -> f64 {
         let without_work = [Some(Verdict::Idle), Some(Verdict::AccountingOff), None];
-        self.iter()
-            .filter(|(verdict, _)| !without_work.contains(verdict))
-            .map(|(_, seconds)| seconds)
-            .sum()
+        let mut work_s = 0.0;
+        for (verdict, seconds) in self.iter() {
+            if !without_work.contains(&verdict) {
+                work_s += seconds;
+            }
+        }
+        work_s
     }
 
     /// The fraction of the seconds with work that have one of these verdicts; 0 without work.
@@ -78,9 +85,8 @@ impl VerdictTimes {
     /// hardly anything is only `busy`. `None` without data.
     pub fn summary(&self) -> Option<Verdict> {
         if self.work_s() == 0.0 {
-            return [Verdict::AccountingOff, Verdict::Idle]
-                .into_iter()
-                .find(|verdict| self.of(*verdict) > 0.0);
+            let mut without_work = [Verdict::AccountingOff, Verdict::Idle].into_iter();
+            return without_work.find(|verdict| self.of(*verdict) > 0.0);
         }
         if self.of(Verdict::Stalled) >= ON_TIME * STALL_S {
             return Some(Verdict::Stalled);

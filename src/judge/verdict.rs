@@ -152,7 +152,7 @@ impl Assessment {
 pub enum Doubt {
     /// Nothing is known of their unloaded latency.
     NothingQuieter,
-    /// They take about as long as the quietest ones seen, which may have been at a limit, too.
+    /// They take about as long as the quietest ones seen, which may also have been at a limit.
     NothingBetter,
     /// They take longer although the device does less than before: because of other data or a slower device, not more load.
     LessWork,

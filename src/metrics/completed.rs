@@ -9,7 +9,7 @@ const MAX_IOS_PER_S: f64 = 20e6;
 const MAX_SECTORS_PER_S: f64 = 200e6;
 /// How much longer the kernel may count a request than it took: where it counts clock ticks, one at each end.
 const TICKS_MS: f64 = 20.0;
-/// Requests that were in flight before an interval may have waited longer than it is, but hardly this long.
+/// Requests that were in flight before an interval may have waited for longer than the interval, but not for this long.
 const MAX_WAIT_MS: f64 = 3_600_000.0;
 /// Counters are not read all at once.
 const TIME_TOLERANCE_MS: f64 = 1000.0;
@@ -65,30 +65,32 @@ impl Completed {
 
     /// The requests that a log printed as rates.
     pub(super) fn of_rates(rates: &LoggedRates, span: Span) -> Self {
-        let amount = |per_s: Option<f64>| {
-            per_s.map_or(Amount::default(), |per_s| Amount {
-                ns: span.nanos(),
-                sum: per_s * span.seconds(),
-            })
-        };
         let completed = Self {
-            ios: amount(rates.ios),
-            merges: amount(rates.merges),
-            sectors: amount(rates.sectors),
+            ios: Amount::of_rate(rates.ios, span),
+            merges: Amount::of_rate(rates.merges, span),
+            sectors: Amount::of_rate(rates.sectors, span),
             ..Self::default()
         };
-        let known = rates.await_ms.filter(|_| completed.is_counted());
-        completed.with_time(known.map(|await_ms| await_ms * completed.ios.sum))
+        match rates.await_ms {
+            Some(await_ms) if completed.is_counted() => {
+                completed.with_time(Some(await_ms * completed.ios.sum))
+            }
+            _ => completed,
+        }
     }
 
     /// Requests that took `ms` milliseconds together; `None` if that is not known.
     pub fn with_time(self, ms: Option<f64>) -> Self {
-        let time = ms.map_or(Amount::default(), |ms| Amount {
-            ns: self.ios.ns,
-            sum: ms,
-        });
+        let (mut time, mut timed_ios) = (Amount::default(), 0.0);
+        if let Some(sum) = ms {
+            time = Amount {
+                ns: self.ios.ns,
+                sum,
+            };
+            timed_ios = self.ios.sum;
+        }
         Self {
-            timed_ios: if ms.is_some() { self.ios.sum } else { 0.0 },
+            timed_ios,
             time,
             ..self
         }
@@ -180,6 +182,17 @@ impl Amount {
         }
     }
 
+    /// The amount that a log printed per second; nothing if it did not.
+    pub(super) fn of_rate(per_s: Option<f64>, span: Span) -> Self {
+        match per_s {
+            Some(per_s) => Self {
+                ns: span.nanos(),
+                sum: per_s * span.seconds(),
+            },
+            None => Self::default(),
+        }
+    }
+
     /// The amount per second; `None` if it is not known.
     pub fn per_second(self) -> Option<f64> {
         (self.ns > 0).then(|| self.sum / self.ns as f64 * 1e9)
@@ -219,8 +232,8 @@ fn count_delta(older: u64, newer: u64, max: f64) -> Option<u64> {
         return Some(newer - older);
     }
     let wrapped = wrapping_sub_u32(older, newer);
-    (u32::try_from(older).is_ok() && wrapped as f64 <= max.min(f64::from(1u32 << 31)))
-        .then_some(wrapped)
+    let is_possible = wrapped as f64 <= max.min(f64::from(1u32 << 31));
+    (older <= u64::from(u32::MAX) && is_possible).then_some(wrapped)
 }
 
 /// Returns the difference of a column of milliseconds, which wraps at 32 bits on every kernel; `None` if it fell: a

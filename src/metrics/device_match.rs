@@ -16,19 +16,19 @@ pub enum DeviceMatch {
 impl DeviceMatch {
     /// Matches devices by name; the first one of several with the same name.
     pub fn between(older: &[Device], newer: &[Device]) -> Self {
-        if older.len() == newer.len() && older.iter().zip(newer).all(|(a, b)| a.name == b.name) {
+        let old_names = older.iter().map(|device| &device.name);
+        if old_names.eq(newer.iter().map(|device| &device.name)) {
             return Self::Identical;
         }
         let mut index = HashMap::with_capacity(older.len());
         for (at, device) in older.iter().enumerate() {
             index.entry(device.name.as_str()).or_insert(at);
         }
-        Self::Mapped(
-            newer
-                .iter()
-                .map(|device| index.get(device.name.as_str()).copied())
-                .collect(),
-        )
+        let mut places = Vec::with_capacity(newer.len());
+        for device in newer {
+            places.push(index.get(device.name.as_str()).copied());
+        }
+        Self::Mapped(places)
     }
 
     /// Returns the index in the older sample of the device at `index` of the newer one; `None` if it is new.

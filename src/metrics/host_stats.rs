@@ -40,60 +40,63 @@ pub struct HostStats {
 impl HostStats {
     /// Computes the statistics between two samples.
     pub fn between(older: &Sample, newer: &Sample, interval: Span) -> Self {
-        let has_elapsed = |(older, newer): &(_, _)| CpuPercentages::elapsed_ticks(older, newer) > 0;
-        let pressures = older.host.pressure.zip(newer.host.pressure);
-        let memory_pressures = older.host.memory_pressure.zip(newer.host.memory_pressure);
-        let swapped = older.host.swapped.zip(newer.host.swapped);
-        let rate = |older: u64, newer: u64| {
-            newer
-                .checked_sub(older)
-                .map(|pages| interval.per_second(pages))
-        };
-        // The kernel adds up pressure slightly late, so a short interval can show more than 100%.
-        let share = |older: u64, newer: u64| {
-            newer
-                .checked_sub(older)
-                .map(|us| (us as f64 / 1e6 / interval.seconds() * 100.0).min(100.0))
-        };
-        Self {
-            cpu: older
-                .cpu
-                .zip(newer.cpu)
-                .filter(has_elapsed)
-                .map(|(older, newer)| CpuPercentages::between(&older, &newer)),
+        let mut stats = Self {
             blocked: newer.host.blocked,
-            pressure_some_pct: pressures
-                .and_then(|(older, newer)| share(older.some_us, newer.some_us)),
-            pressure_full_pct: pressures
-                .and_then(|(older, newer)| share(older.full_us, newer.full_us)),
-            memory_pressure_some_pct: memory_pressures
-                .and_then(|(older, newer)| share(older.some_us, newer.some_us)),
-            memory_pressure_full_pct: memory_pressures
-                .and_then(|(older, newer)| share(older.full_us, newer.full_us)),
-            swap_in_pages_per_s: swapped.and_then(|([older, _], [newer, _])| rate(older, newer)),
-            swap_out_pages_per_s: swapped.and_then(|([_, older], [_, newer])| rate(older, newer)),
             in_flight_upper_bound_pct: in_flight_upper_bound_pct(older, newer, interval),
             dirty_kib: newer.host.dirty_kib,
             writeback_kib: newer.host.writeback_kib,
+            ..Self::default()
+        };
+        if let (Some(older), Some(newer)) = (&older.cpu, &newer.cpu)
+            && CpuPercentages::elapsed_ticks(older, newer) > 0
+        {
+            stats.cpu = Some(CpuPercentages::between(older, newer));
         }
+        if let (Some(older), Some(newer)) = (older.host.pressure, newer.host.pressure) {
+            stats.pressure_some_pct = share_pct(older.some_us, newer.some_us, interval);
+            stats.pressure_full_pct = share_pct(older.full_us, newer.full_us, interval);
+        }
+        if let (Some(older), Some(newer)) = (older.host.memory_pressure, newer.host.memory_pressure)
+        {
+            stats.memory_pressure_some_pct = share_pct(older.some_us, newer.some_us, interval);
+            stats.memory_pressure_full_pct = share_pct(older.full_us, newer.full_us, interval);
+        }
+        if let (Some(older), Some(newer)) = (older.host.swapped, newer.host.swapped) {
+            stats.swap_in_pages_per_s = rate(older[0], newer[0], interval);
+            stats.swap_out_pages_per_s = rate(older[1], newer[1], interval);
+        }
+        stats
     }
+}
+
+/// Returns the growth of a counter per second; `None` if it fell.
+fn rate(older: u64, newer: u64, interval: Span) -> Option<f64> {
+    Some(interval.per_second(newer.checked_sub(older)?))
+}
+
+/// Returns the share of an interval in percent by which a counter of microseconds grew; `None` if it fell. The kernel adds
+/// up pressure slightly late, so a short interval can show more than 100%.
+fn share_pct(older_us: u64, newer_us: u64, interval: Span) -> Option<f64> {
+    let us = newer_us.checked_sub(older_us)?;
+    Some((us as f64 / 1e6 / interval.seconds() * 100.0).min(100.0))
 }
 
 /// See [`HostStats::in_flight_upper_bound_pct`]. Devices that are stacked on others count as well, so the bound may be
 /// too high, but not too low.
 fn in_flight_upper_bound_pct(older: &Sample, newer: &Sample, interval: Span) -> Option<f64> {
     let devices = DeviceMatch::between(&older.devices, &newer.devices);
-    let bounds = newer.devices.iter().enumerate().map(|(index, device)| {
+    let mut sum = 0.0;
+    for (index, device) in newer.devices.iter().enumerate() {
         let before = &older.devices[devices.previous_index(index)?].counters;
         let after = &device.counters;
-        let has_flush_times =
-            before.columns == Columns::Flushes && after.columns == Columns::Flushes;
+        if before.columns != Columns::Flushes || after.columns != Columns::Flushes {
+            return None;
+        }
         // A counter that fell gives a very high bound, from which nothing follows.
-        let queue =
-            interval.per_second(wrapping_sub_u32(before.weighted_ms, after.weighted_ms)) / 1000.0;
-        Some(queue + in_flight(after)? as f64).filter(|_| has_flush_times)
-    });
-    Some(bounds.sum::<Option<f64>>()? * 100.0)
+        let waited_ms = wrapping_sub_u32(before.weighted_ms, after.weighted_ms);
+        sum += interval.per_second(waited_ms) / 1000.0 + in_flight(after)? as f64;
+    }
+    Some(sum * 100.0)
 }
 
 /// The shares of the time of all CPUs in percent, as defined by iostat's manual.
@@ -118,17 +121,17 @@ impl CpuPercentages {
     /// elapsed time is the difference of the unchanged totals.
     pub fn between(older: &CpuTimes, newer: &CpuTimes) -> Self {
         let elapsed = Self::elapsed_ticks(older, newer);
-        let share = |of: fn(&CpuTimes) -> u64| match of(newer).checked_sub(of(older)) {
+        let share = |older: u64, newer: u64| match newer.checked_sub(older) {
             Some(step) if elapsed >= 0 => step as f64 / elapsed.max(1) as f64 * 100.0,
             _ => 0.0,
         };
         Self {
-            user: share(|c| c.user),
-            nice: share(|c| c.nice),
-            system: share(kernel),
-            iowait: share(|c| c.iowait),
-            steal: share(|c| c.steal),
-            idle: share(|c| c.idle),
+            user: share(older.user, newer.user),
+            nice: share(older.nice, newer.nice),
+            system: share(kernel(older), kernel(newer)),
+            iowait: share(older.iowait, newer.iowait),
+            steal: share(older.steal, newer.steal),
+            idle: share(older.idle, newer.idle),
         }
     }
 
@@ -151,9 +154,11 @@ fn kernel(cpu: &CpuTimes) -> u64 {
 
 /// Returns all time; guests are in `user` and `nice` already.
 fn total(cpu: &CpuTimes) -> u64 {
-    [cpu.user, cpu.nice, cpu.idle, cpu.iowait, cpu.steal]
-        .iter()
-        .fold(kernel(cpu), |sum, part| sum.wrapping_add(*part))
+    let mut sum = kernel(cpu);
+    for part in [cpu.user, cpu.nice, cpu.idle, cpu.iowait, cpu.steal] {
+        sum = sum.wrapping_add(part);
+    }
+    sum
 }
 
 #[cfg(test)]

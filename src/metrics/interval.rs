@@ -62,39 +62,33 @@ impl Interval {
 
     /// Takes what a log printed, rates as they are.
     pub fn of_log(logged: &LoggedInterval, span: Span) -> Self {
-        let ns = span.nanos();
-        let of = |rates: &LoggedRates| Completed::of_rates(rates, span);
         let mut unsplit = logged.unsplit;
-        let counts = logged.reads.ios.zip(logged.writes.ios);
-        let latencies = logged.reads.await_ms.zip(logged.writes.await_ms);
-        match (counts, latencies) {
-            // Beside what is split, some versions print it together.
-            (Some(_), Some(_)) => unsplit = LoggedRates::default(),
-            (Some((reads, writes)), None) => unsplit.ios = Some(reads + writes),
-            _ => {}
+        if let (Some(reads), Some(writes)) = (logged.reads.ios, logged.writes.ios) {
+            if logged.reads.await_ms.is_some() && logged.writes.await_ms.is_some() {
+                // Besides what is split, some versions print it together.
+                unsplit = LoggedRates::default();
+            } else {
+                unsplit.ios = Some(reads + writes);
+            }
         }
         let [reads, writes] = logged.reads_and_writes();
-        let milliseconds = |per_s: Option<f64>| {
-            per_s.map_or(Amount::default(), |per_s| Amount {
-                ns,
-                sum: per_s * span.seconds(),
-            })
-        };
+        let busy_ms_per_s = logged.util_pct.map(|percent| percent * 10.0);
+        let weighted_ms_per_s = logged.queue.map(|queue| queue * 1000.0);
         Self {
-            ns,
-            reads: of(&reads),
-            writes: of(&writes),
-            discards: of(&logged.discards),
-            flushes: of(&logged.flushes),
-            unsplit: of(&unsplit),
-            busy: milliseconds(logged.util_pct.map(|percent| percent * 10.0)),
-            weighted: milliseconds(logged.queue.map(|queue| queue * 1000.0)),
+            ns: span.nanos(),
+            reads: Completed::of_rates(&reads, span),
+            writes: Completed::of_rates(&writes, span),
+            discards: Completed::of_rates(&logged.discards, span),
+            flushes: Completed::of_rates(&logged.flushes, span),
+            unsplit: Completed::of_rates(&unsplit, span),
+            busy: Amount::of_rate(busy_ms_per_s, span),
+            weighted: Amount::of_rate(weighted_ms_per_s, span),
             ..Self::default()
         }
     }
 
     /// Computes what happened between two readings; `None` after a reset: a count, a sector column or several times went
-    /// down in a way that 32-bit wraparound does not explain, because the device was replugged or made anew.
+    /// down in a way that 32-bit wraparound does not explain, because the device was replugged or created again.
     pub fn between(older: &Counters, newer: &Counters, span: Span) -> Option<Self> {
         let (ns, seconds) = (span.nanos(), span.seconds());
         let columns = older.columns.min(newer.columns);
@@ -260,8 +254,11 @@ impl Interval {
     /// nanoseconds, and an estimate for device-mapper, md and NVMe multipath devices, which count clock ticks of 1 to
     /// 10 ms.
     pub fn util_upper_bound_pct(&self) -> Option<f64> {
-        let in_flight = self.in_flight.filter(|_| !self.is_total)?;
-        Some(((self.queue()? + in_flight as f64) * 100.0).min(100.0))
+        if self.is_total {
+            return None;
+        }
+        let in_flight = self.in_flight? as f64;
+        Some(((self.queue()? + in_flight) * 100.0).min(100.0))
     }
 
     /// Returns whether nothing completed, as far as that is known, and nothing is in flight at the end.
@@ -288,22 +285,23 @@ impl Interval {
 
 /// Returns whether several times fell, which no wraparound explains. One alone may be a wrong value.
 fn has_other_times(older: &Counters, newer: &Counters) -> bool {
-    // No time grows by 25 days in an interval.
-    let has_fallen = |of: fn(&Counters) -> u64| {
-        let (before, after) = (of(older), of(newer));
-        after < before && wrapping_sub_u32(before, after) > u64::from(u32::MAX / 2)
-    };
-    let times: [fn(&Counters) -> u64; 4] = [
-        |counters| counters.reads.ms,
-        |counters| counters.writes.ms,
-        |counters| counters.busy_ms,
-        |counters| counters.weighted_ms,
-    ];
-    times.into_iter().filter(|time| has_fallen(*time)).count() > 1
+    let mut fallen = 0;
+    for (before, after) in [
+        (older.reads.ms, newer.reads.ms),
+        (older.writes.ms, newer.writes.ms),
+        (older.busy_ms, newer.busy_ms),
+        (older.weighted_ms, newer.weighted_ms),
+    ] {
+        // No time grows by 25 days in an interval.
+        if after < before && wrapping_sub_u32(before, after) > u64::from(u32::MAX / 2) {
+            fallen += 1;
+        }
+    }
+    fallen > 1
 }
 
 fn add(a: Option<u64>, b: Option<u64>) -> Option<u64> {
-    a.zip(b).map(|(a, b)| a.saturating_add(b))
+    Some(a?.saturating_add(b?))
 }
 
 /// Returns the requests in flight; `None` for partitions of old kernels, or if the count, a signed 32-bit number, was miscounted

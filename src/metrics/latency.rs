@@ -23,10 +23,10 @@ impl LatencyStats {
     pub fn of(histogram: &LatencyHistogram) -> Option<Self> {
         let count = histogram.count();
         let slowest = histogram.buckets().next_back()?;
-        let sum = histogram
-            .buckets()
-            .map(|bucket| bucket.sum_ns as f64)
-            .sum::<f64>();
+        let mut sum = 0.0;
+        for bucket in histogram.buckets() {
+            sum += bucket.sum_ns as f64;
+        }
         Some(Self {
             count,
             mean_ms: sum / count as f64 / NS_PER_MS,
@@ -37,8 +37,10 @@ impl LatencyStats {
 }
 
 fn percentile_ms(histogram: &LatencyHistogram, count: u64, percent: f64) -> f64 {
-    let found = percentile_bucket(histogram, count, percent);
-    found.map_or(0.0, |bucket| bucket.mean_ns() as f64 / NS_PER_MS)
+    match percentile_bucket(histogram, count, percent) {
+        Some(bucket) => bucket.mean_ns() as f64 / NS_PER_MS,
+        None => 0.0,
+    }
 }
 
 /// Returns the bucket of a percentile by the nearest rank: the smallest latency that at least `percent` of the `count`

@@ -41,27 +41,23 @@ pub struct TracedDevice {
 impl TracedInterval {
     /// Finds the names of the devices, among those of the last sample, and their aliases.
     pub fn new(traced: TracedIo, devices: &[Device], topology: &Topology) -> Self {
-        let whole = devices
-            .iter()
-            .zip(partition_parents(devices))
-            .filter(|(_, parent)| parent.is_none());
-        let mut found: Vec<TracedDevice> = whole
-            .map(|(device, _)| {
-                let number = (device.major, device.minor);
-                let completed = traced.completed.get(&number).copied().unwrap_or_default();
-                let alias = topology
-                    .node(&device.name)
-                    .and_then(|node| node.alias.as_ref());
-                TracedDevice {
-                    name: device.name.clone(),
-                    label: alias.unwrap_or(&device.name).clone(),
-                    number,
-                    completed,
-                    is_path: nvme_head(&device.name).is_some(),
-                    ..TracedDevice::default()
-                }
-            })
-            .collect();
+        let mut found = Vec::new();
+        for (device, parent) in devices.iter().zip(partition_parents(devices)) {
+            if parent.is_some() {
+                continue;
+            }
+            let number = (device.major, device.minor);
+            let node = topology.node(&device.name);
+            let alias = node.and_then(|node| node.alias.as_ref());
+            found.push(TracedDevice {
+                name: device.name.clone(),
+                label: alias.unwrap_or(&device.name).clone(),
+                number,
+                completed: traced.completed.get(&number).copied().unwrap_or_default(),
+                is_path: nvme_head(&device.name).is_some(),
+                ..TracedDevice::default()
+            });
+        }
         for (key, histogram) in traced.latencies {
             // The counters of a device with several paths do not show which path its requests took.
             if let Some(device) = found.iter_mut().find(|device| device.number == key.number) {
@@ -74,10 +70,7 @@ impl TracedInterval {
             }
         }
         add_requests_of_paths(&mut found);
-        let has_any = |device: &TracedDevice| {
-            device.completed != [0; 3] || !device.latencies.is_empty() || !device.errors.is_empty()
-        };
-        found.retain(has_any);
+        found.retain(TracedDevice::has_any);
         Self {
             elapsed_s: traced.elapsed.as_secs_f64(),
             devices: found,
@@ -101,7 +94,8 @@ fn add_requests_of_paths(devices: &mut [TracedDevice]) {
             continue;
         };
         let mut sum = TracedDevice::default();
-        for path in paths.iter().map(|path| &devices[*path]) {
+        for path in paths {
+            let path = &devices[*path];
             sum.completed = std::array::from_fn(|kind| {
                 sum.completed[kind].saturating_add(path.completed[kind])
             });
@@ -112,14 +106,10 @@ fn add_requests_of_paths(devices: &mut [TracedDevice]) {
                 *sum.errors.entry(*error).or_default() += count;
             }
         }
-        let TracedDevice {
-            completed,
-            latencies,
-            errors,
-            ..
-        } = sum;
         let head = &mut devices[index];
-        (head.completed, head.latencies, head.errors) = (completed, latencies, errors);
+        head.completed = sum.completed;
+        head.latencies = sum.latencies;
+        head.errors = sum.errors;
     }
 }
 
@@ -128,21 +118,26 @@ impl TracedDevice {
     /// completed. Requests that were completed between the reading of counters and of histograms can make it differ a
     /// little.
     pub fn matched_pct(&self, kinds: &[RequestKind]) -> Option<f64> {
-        let completed: u64 = kinds.iter().map(|kind| self.completed_of(*kind)).sum();
-        let traced: u64 = kinds
-            .iter()
-            .filter_map(|kind| self.latencies.get(kind))
-            .map(LatencyHistogram::count)
-            .sum();
+        let (mut completed, mut traced) = (0, 0);
+        for kind in kinds {
+            completed += self.completed_of(*kind);
+            traced += self.latencies.get(kind).map_or(0, LatencyHistogram::count);
+        }
         (completed > 0).then(|| (traced as f64 / completed as f64 * 100.0).min(100.0))
+    }
+
+    fn has_any(&self) -> bool {
+        self.completed != [0; 3] || !self.latencies.is_empty() || !self.errors.is_empty()
     }
 
     /// Returns the number of completed requests of a kind, by the device's counters.
     pub fn completed_of(&self, kind: RequestKind) -> u64 {
-        RequestKind::ALL
-            .iter()
-            .position(|other| *other == kind)
-            .map_or(0, |at| self.completed[at])
+        for (other, completed) in RequestKind::ALL.iter().zip(self.completed) {
+            if *other == kind {
+                return completed;
+            }
+        }
+        0
     }
 }
 

@@ -4,7 +4,7 @@
 //! started or ended, or the time since the last such event. Measured with one serial reader, where the busy share is
 //! exactly the sum of the request times, 600 reads/s that kept a device 10% busy showed as 0.2% to 21%, depending on
 //! kernel and driver; with 2,000 reads/s, 25% showed as 0.2% to 94%. So util is compared with its upper bound, which
-//! follows from the request times: those are exact. A util that is too low is not marked: the bound is shown beside it.
+//! follows from the request times: those are exact. A util that is too low is not marked: the bound is shown next to it.
 
 use super::Interval;
 

@@ -13,7 +13,7 @@ impl Scale {
         Self {
             min: 0.0,
             max: if max > 0.0 && max.is_finite() {
-                round_up(max)
+                round_up(max, &LINEAR_TOPS)
             } else {
                 1.0
             },
@@ -24,7 +24,11 @@ impl Scale {
     pub(crate) fn percent(max: f64) -> Self {
         Self {
             min: 0.0,
-            max: if max <= 100.5 { 100.0 } else { round_up(max) },
+            max: if max <= 100.5 {
+                100.0
+            } else {
+                round_up(max, &LINEAR_TOPS)
+            },
         }
     }
 
@@ -32,13 +36,13 @@ impl Scale {
     pub(crate) fn log(min: f64, max: f64) -> Self {
         let is_valid = min > 0.0 && max >= min && max.is_finite();
         let (mut min, mut max) = match is_valid {
-            true => (round_down(min), round_up(max)),
+            true => (round_down(min), round_up(max, &LOG_TOPS)),
             false => (0.1, 10.0),
         };
         // On a range of less than a factor of ten, small differences would look large.
         if max / min < 9.99 {
             min = round_down(min / 2.0);
-            max = round_up(min * 10.0);
+            max = round_up(min * 10.0, &LOG_TOPS);
         }
         Self { min, max }
     }
@@ -66,7 +70,8 @@ impl Scale {
             let decade = pow10(floor_log10(max / max_intervals as f64));
             let steps = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * decade);
             let fits = |step: &f64| max / step <= max_intervals as f64;
-            let step = steps.into_iter().find(fits).unwrap_or(steps[3]);
+            // The top has a label in any case.
+            let step = steps.into_iter().find(fits).unwrap_or(steps[3]).min(max);
             return (0..=(max / step + 1e-6).floor() as u32)
                 .map(|n| f64::from(n) * step)
                 .collect();
@@ -83,6 +88,25 @@ impl Scale {
         let every = ticks.len().div_ceil(max_log_ticks);
         ticks.into_iter().step_by(every.max(1)).collect()
     }
+}
+
+/// A value this many times above nearly all others is a burst; the axis leaves this room above them.
+const MAX_BURST_RATIO: f64 = 3.0;
+const CUT_ROOM: f64 = 1.2;
+/// The fraction of the values that are not bursts.
+const USUAL_FRACTION: f64 = 0.95;
+
+/// Sorts values above zero, and returns the one that nearly all of them do not exceed; 0 without any.
+pub(crate) fn usual_max(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let at = (values.len() as f64 * USUAL_FRACTION).ceil() as usize;
+    at.checked_sub(1).map_or(0.0, |at| values[at])
+}
+
+/// The top of a linear axis on which a short burst up to `max` does not hide how all other values change, which are `usual` at
+/// most; `None` if `max` is no burst.
+pub(crate) fn top_below_burst(max: f64, usual: f64) -> Option<f64> {
+    (usual > 0.0 && max > MAX_BURST_RATIO * usual).then_some(usual * CUT_ROOM)
 }
 
 /// Returns a number without the zeros after its decimal point: `10ms` for `10.0ms`.
@@ -106,13 +130,16 @@ fn floor_log10(value: f64) -> i32 {
     (value.log10() + 1e-9).floor().clamp(-30.0, 30.0) as i32
 }
 
-/// The next value of 1, 2 or 5 times a power of ten, or that value itself.
-fn round_up(value: f64) -> f64 {
+/// The ends of axes, divided by a power of ten: a linear one has little space above the largest value.
+const LINEAR_TOPS: [f64; 9] = [1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
+const LOG_TOPS: [f64; 4] = [1.0, 2.0, 5.0, 10.0];
+
+/// The next value of these times a power of ten, or that value itself.
+fn round_up(value: f64, factors: &[f64]) -> f64 {
     let decade = pow10(floor_log10(value));
-    let factor = [1.0, 2.0, 5.0, 10.0]
-        .into_iter()
-        .find(|factor| factor * decade >= value * 0.999_999);
-    factor.unwrap_or(10.0) * decade
+    let mut factors = factors.iter();
+    let factor = factors.find(|factor| **factor * decade >= value * 0.999_999);
+    factor.unwrap_or(&10.0) * decade
 }
 
 fn round_down(value: f64) -> f64 {
@@ -126,6 +153,30 @@ fn round_down(value: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_burst_does_not_stretch_an_axis() {
+        let mut values = vec![10.0; 40];
+        values.push(500.0);
+        let usual = usual_max(&mut values);
+        assert_eq!(top_below_burst(500.0, usual), Some(12.0));
+        assert_eq!(top_below_burst(30.0, usual), None);
+        // What lasts is no burst.
+        values.extend([500.0; 3]);
+        assert_eq!(usual_max(&mut values), 500.0);
+        assert_eq!(usual_max(&mut []), 0.0);
+    }
+
+    #[test]
+    fn the_top_of_a_linear_axis_is_near_and_labeled() {
+        for (max, intervals, ticks) in [
+            (28.3, 1, vec![0.0, 30.0]),
+            (3000.0, 1, vec![0.0, 3000.0]),
+            (3000.0, 5, vec![0.0, 1000.0, 2000.0, 3000.0]),
+        ] {
+            assert_eq!(Scale::linear(max).ticks(intervals, 8), ticks, "{max}");
+        }
+    }
 
     #[test]
     fn labels_have_no_needless_zeros() {

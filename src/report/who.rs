@@ -1,6 +1,8 @@
 //! The cgroups and processes that use the devices: as JSON Lines and as CSV, whose field names are stable (new ones may be
 //! added at the end), and as a table for people.
 
+use std::collections::HashSet;
+
 use Field::{Flag, Name, Number, Text, Time, Whole, Words};
 use jiff::tz::TimeZone;
 
@@ -115,20 +117,16 @@ impl<'a> Row<'a> {
 
     /// Returns the cgroups of a device and the unattributed rest.
     fn of_device(usage: &'a DeviceUse, interval: &WhoInterval<'_>) -> Vec<Self> {
-        let elapsed_s = interval
-            .attribution
-            .map(|attribution| attribution.elapsed_s);
         let device = Self {
             kind: CGROUP,
-            elapsed_s,
+            elapsed_s: interval.attribution.map(|found| found.elapsed_s),
             device: Some(&usage.name),
             ..Self::default()
         };
-        let mut rows = usage
-            .cgroups
-            .iter()
-            .map(|cgroup| Self::cgroup(&device, cgroup))
-            .collect();
+        let mut rows = Vec::new();
+        for cgroup in &usage.cgroups {
+            rows.push(Self::cgroup(&device, cgroup));
+        }
         sort_and_cut(&mut rows, interval);
         rows.push(Self {
             cgroup: Some(UNATTRIBUTED),
@@ -148,12 +146,11 @@ impl<'a> Row<'a> {
         let mut row = Self {
             kind: PROCESS,
             elapsed_s,
-            is_of_ended_children: Some(process.is_some_and(|one| one.is_of_ended_children)),
-            is_kernel: process.is_some_and(|process| process.is_kernel)
-                || task.is_some_and(|task| task.is_kernel),
+            is_of_ended_children: Some(false),
             ..Self::default()
         };
         if let Some(task) = task {
+            row.is_kernel = task.is_kernel;
             row.cgroup = task.cgroup.as_deref();
             row.comm = Some(&task.comm);
             row.pid = Some(task.pid);
@@ -164,6 +161,8 @@ impl<'a> Row<'a> {
             row.task_device = task.device.as_deref();
         }
         if let Some(process) = process {
+            row.is_of_ended_children = Some(process.is_of_ended_children);
+            row.is_kernel |= process.is_kernel;
             row.cgroup = process.cgroup.as_deref().or(row.cgroup);
             row.comm = Some(&process.comm);
             row.command = process.command.as_deref().or(row.command);
@@ -195,23 +194,31 @@ impl<'a> Row<'a> {
 
     /// Returns the name of the cgroup for people.
     fn cgroup_name(&self) -> Option<String> {
-        self.cgroup.map(|path| match path {
-            UNATTRIBUTED => path.to_owned(),
-            path => cgroup_name(path),
-        })
+        match self.cgroup? {
+            UNATTRIBUTED => Some(UNATTRIBUTED.to_owned()),
+            path => Some(cgroup_name(path)),
+        }
     }
 
     /// Returns the value of a limit; `None` if it is not set.
     fn limit(&self, direction: IoDirection, unit: RateUnit) -> Field<'a> {
-        let mut limits = self.limits.iter().map(|used| &used.limit);
-        let limit = limits.find(|limit| (limit.direction, limit.unit) == (direction, unit));
-        Number(limit.map(|limit| limit.value))
+        for LimitUse { limit, .. } in self.limits {
+            if limit.direction == direction && limit.unit == unit {
+                return Number(Some(limit.value));
+            }
+        }
+        Number(None)
     }
 
     /// Returns the limits that have been reached.
     fn reached(&self) -> Vec<&'static str> {
-        let reached = self.limits.iter().filter(|limit| limit.is_reached);
-        reached.map(|used| used.limit.rate_name()).collect()
+        let mut names = Vec::new();
+        for used in self.limits {
+            if used.is_reached {
+                names.push(used.limit.rate_name());
+            }
+        }
+        names
     }
 }
 
@@ -399,37 +406,30 @@ fn processes<'a>(interval: &'a WhoInterval<'_>) -> Vec<Row<'a>> {
     let Some(attribution) = interval.attribution else {
         return Vec::new();
     };
-    let elapsed_s = attribution
-        .processes()
-        .map(|processes| processes.elapsed.as_secs_f64());
-    let busy = attribution
-        .processes()
-        .map_or(&[][..], |processes| &processes.busiest)
-        .iter()
-        .map(|process| {
-            let task = attribution
-                .blocked
-                .iter()
-                .find(|task| task.tid == process.pid && !process.is_of_ended_children);
-            let mut row = Row::process(Some(process), task, elapsed_s);
-            if process.is_kernel && row.task_device.is_none() {
-                row.task_device = worker_disk(&process.comm, attribution);
-            }
-            row
-        });
-    let mut rows = busy.collect();
+    let (elapsed_s, busiest) = match attribution.processes() {
+        Some(processes) => (
+            Some(processes.elapsed.as_secs_f64()),
+            processes.busiest.as_slice(),
+        ),
+        None => (None, &[][..]),
+    };
+    let mut rows = Vec::new();
+    for process in busiest {
+        let mut blocked = attribution.blocked.iter();
+        let task = blocked.find(|task| task.tid == process.pid && !process.is_of_ended_children);
+        let mut row = Row::process(Some(process), task, elapsed_s);
+        if process.is_kernel && row.task_device.is_none() {
+            row.task_device = worker_disk(&process.comm, attribution);
+        }
+        rows.push(row);
+    }
     sort_and_cut(&mut rows, interval);
-    let is_busy = |task: &&BlockedTask| rows.iter().any(|row| row.tid == Some(task.tid));
-    let others: Vec<&BlockedTask> = attribution
-        .blocked
-        .iter()
-        .filter(|task| !is_busy(task))
-        .collect();
-    rows.extend(
-        others
-            .into_iter()
-            .map(|task| Row::process(None, Some(task), elapsed_s)),
-    );
+    let busy: HashSet<u32> = rows.iter().filter_map(|row| row.tid).collect();
+    for task in &attribution.blocked {
+        if !busy.contains(&task.tid) {
+            rows.push(Row::process(None, Some(task), elapsed_s));
+        }
+    }
     rows.sort_by(|a, b| {
         a.rank()
             .cmp(&b.rank())
@@ -443,15 +443,15 @@ fn worker_disk<'a>(name: &str, attribution: &'a Attribution) -> Option<&'a str> 
     let usage = match worker_device(name) {
         DeviceRef::Number(number) => {
             let mut devices = attribution.devices.iter();
-            devices.find(|usage| usage.number == number)
+            devices.find(|usage| usage.number == number)?
         }
         DeviceRef::Name(name) => {
-            let disks = possible_disks(&name).into_iter().flatten();
-            let mut names = std::iter::once(&*name).chain(disks);
-            names.find_map(|name| attribution.device(name))
+            let [disk, other] = possible_disks(&name);
+            let mut names = [Some(&*name), disk, other].into_iter().flatten();
+            names.find_map(|name| attribution.device(name))?
         }
     };
-    usage.map(|usage| &*usage.name)
+    Some(&usage.name)
 }
 
 /// Returns the fields with their meanings, for the manual.
@@ -461,27 +461,28 @@ pub(super) fn fields() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 /// Appends the names of the fields of a kind of lines.
 pub fn csv_header(kind: &str, out: &mut Vec<u8>) {
-    let columns = COLUMNS
-        .iter()
-        .filter(|(_, _, kinds, _)| kinds.contains(&kind));
-    let names: Vec<&str> = columns.map(|(name, ..)| *name).collect();
+    let mut names = Vec::new();
+    for (name, _, kinds, _) in COLUMNS {
+        if kinds.contains(&kind) {
+            names.push(*name);
+        }
+    }
     out.extend_from_slice((names.join(",") + "\n").as_bytes());
 }
 
 /// Appends the lines of an interval: those of one kind as CSV, or all as JSON objects.
 pub fn lines(interval: &WhoInterval<'_>, format: LineFormat, csv: Option<&str>, out: &mut Vec<u8>) {
-    for row in rows(interval)
-        .iter()
-        .filter(|row| csv.is_none_or(|kind| row.kind == kind))
-    {
-        let columns = COLUMNS
-            .iter()
-            .filter(|(_, _, kinds, _)| csv.is_none_or(|kind| kinds.contains(&kind)));
-        push_line(
-            columns.map(|(name, .., value)| (name, value(interval, row))),
-            format,
-            out,
-        );
+    for row in rows(interval) {
+        if csv.is_some() && csv != Some(row.kind) {
+            continue;
+        }
+        let mut fields = Vec::new();
+        for (name, _, kinds, value) in COLUMNS {
+            if csv.is_none() || kinds.contains(&row.kind) {
+                fields.push((name, value(interval, &row)));
+            }
+        }
+        push_line(fields.into_iter(), format, out);
     }
 }
 
@@ -511,9 +512,10 @@ const PROCESS_COLUMNS: [&str; 7] = [
 /// names of cgroups, and then those of processes, are shortened in the middle.
 pub fn table(interval: &WhoInterval<'_>, width: usize, time_zone: &TimeZone, out: &mut Vec<u8>) {
     let header = interval.header;
-    let time = header
-        .end
-        .map_or_else(|| "--:--:--".to_owned(), |end| time_of_day(end, time_zone));
+    let time = match header.end {
+        Some(end) => time_of_day(end, time_zone),
+        None => "--:--:--".to_owned(),
+    };
     let title = format!("{time}  {:.3}s\n", header.elapsed_s);
     out.extend_from_slice(title.as_bytes());
     push_tables(interval, width, out);
@@ -530,21 +532,24 @@ pub(crate) fn push_tables(interval: &WhoInterval<'_>, width: usize, out: &mut Ve
         cgroups.extend(cgroup_cells(usage, partitions, interval));
     }
     let processes = processes(interval).iter().map(process_cells).collect();
-    let attribution = interval.attribution;
-    let of_cgroups_s = attribution.map_or(0.0, |found| found.elapsed_s);
-    let of_processes = attribution.and_then(Attribution::processes);
-    let of_processes_s = of_processes.map_or(0.0, |found| found.elapsed.as_secs_f64());
-    let interval_s = interval.header.elapsed_s;
-    let first = mean_title(CGROUP_COLUMNS[0], of_cgroups_s, interval_s);
-    let titles = with_first(&first, CGROUP_COLUMNS);
-    push_table(&titles, "lrrrrrl", cgroups, width, out);
-    let age_s = attribution.map_or(0.0, |found| found.reading_age_s);
-    let mut first = mean_title(PROCESS_COLUMNS[0], of_processes_s, interval_s);
-    if age_s > interval_s / 2.0 {
-        first += &format!(", {age_s:.0} s ago");
+    let (mut of_cgroups_s, mut of_processes_s, mut age_s) = (0.0, 0.0, 0.0);
+    if let Some(found) = interval.attribution {
+        of_cgroups_s = found.elapsed_s;
+        age_s = found.reading_age_s;
+        if let Some(processes) = found.processes() {
+            of_processes_s = processes.elapsed.as_secs_f64();
+        }
     }
-    let titles = with_first(&first, PROCESS_COLUMNS);
-    push_table(&titles, "lrlrrrl", processes, width, out);
+    let interval_s = interval.header.elapsed_s;
+    let of_cgroups = mean_title(CGROUP_COLUMNS[0], of_cgroups_s, interval_s);
+    let cgroup_titles = with_first(&of_cgroups, CGROUP_COLUMNS);
+    push_table(&cgroup_titles, "lrrrrrl", cgroups, width, out);
+    let mut of_processes = mean_title(PROCESS_COLUMNS[0], of_processes_s, interval_s);
+    if age_s > interval_s / 2.0 {
+        of_processes += &format!(", {age_s:.0} s ago");
+    }
+    let process_titles = with_first(&of_processes, PROCESS_COLUMNS);
+    push_table(&process_titles, "lrlrrrl", processes, width, out);
 }
 
 /// Returns the title of a table, which says so if its numbers are means over more than the interval.
@@ -639,10 +644,16 @@ fn process_cells(row: &Row<'_>) -> Vec<String> {
 
 /// Returns requests per second and throughput of reads and of writes.
 fn rate_cells(row: &Row<'_>) -> [String; 4] {
-    let [reads, writes] = row.ios_per_s.map(|ios| ios.map(number)).unwrap_or_default();
-    let mib = |kib: f64| number(kib / 1024.0);
-    let [read, written] = row.kib_per_s.map(|kib| kib.map(mib)).unwrap_or_default();
-    [reads, writes, read, written]
+    let mut cells = [const { String::new() }; 4];
+    if let Some([reads, writes]) = row.ios_per_s {
+        cells[0] = number(reads);
+        cells[1] = number(writes);
+    }
+    if let Some([read_kib, written_kib]) = row.kib_per_s {
+        cells[2] = number(read_kib / 1024.0);
+        cells[3] = number(written_kib / 1024.0);
+    }
+    cells
 }
 
 fn cgroup_cell(row: &Row<'_>) -> String {
@@ -652,27 +663,36 @@ fn cgroup_cell(row: &Row<'_>) -> String {
 fn id_cell(row: &Row<'_>) -> String {
     match (row.pid, row.tid) {
         (Some(pid), Some(tid)) if pid != tid => format!("{pid}/{tid}"),
-        (pid, _) => pid.map(|pid| pid.to_string()).unwrap_or_default(),
+        (Some(pid), _) => pid.to_string(),
+        (None, _) => String::new(),
     }
 }
 
 /// Returns the limits of a cgroup for a table: those that have been reached or, if none has, the nearest one.
 fn limits_cell(limits: &[LimitUse]) -> String {
-    let reached: Vec<String> = limits
-        .iter()
-        .filter(|used| used.is_reached)
-        .map(|used| limit_value(&used.limit))
-        .collect();
-    if !reached.is_empty() {
-        return format!("at limit {}", reached.join(", "));
+    let mut reached = Vec::new();
+    let mut nearest = String::new();
+    let mut highest = f64::NEG_INFINITY;
+    for LimitUse {
+        limit,
+        rate,
+        is_reached,
+        ..
+    } in limits
+    {
+        if *is_reached {
+            reached.push(limit_value(limit));
+        }
+        let fraction = rate / limit.value.max(f64::MIN_POSITIVE);
+        if fraction >= highest {
+            highest = fraction;
+            nearest = limit_value(limit);
+        }
     }
-    let fraction = |used: &&LimitUse| used.rate / used.limit.value.max(f64::MIN_POSITIVE);
-    let nearest = limits
-        .iter()
-        .max_by(|a, b| fraction(a).total_cmp(&fraction(b)));
-    nearest
-        .map(|used| limit_value(&used.limit))
-        .unwrap_or_default()
+    if reached.is_empty() {
+        return nearest;
+    }
+    format!("at limit {}", reached.join(", "))
 }
 
 /// Returns the reason why cgroups are missing, with the remedy.
@@ -711,7 +731,10 @@ pub fn hidden_processes_text(
         (true, true) => "cannot be read even by root: a security policy denies it",
         (false, _) => "is not in this recording: permission was denied",
     };
-    (hidden > 0).then(|| format!("the I/O of {processes} {reason}"))
+    if hidden == 0 {
+        return None;
+    }
+    Some(format!("the I/O of {processes} {reason}"))
 }
 
 /// Returns the sentence about a read of a process that hangs; `None` if none does.
@@ -726,10 +749,13 @@ pub fn hung_read_text(attribution: &Attribution) -> Option<String> {
 
 /// Returns the sentence about scans that were skipped; `None` if none were.
 pub fn skipped_scans_text(skipped: u64) -> Option<String> {
+    if skipped == 0 {
+        return None;
+    }
     let scans = counted(skipped, "scan");
-    (skipped > 0).then(|| {
-        format!("{scans} of cgroups and processes skipped to use no more than 5% of a CPU")
-    })
+    Some(format!(
+        "{scans} of cgroups and processes skipped to use no more than 5% of a CPU"
+    ))
 }
 
 /// Returns the sentences about an interval.

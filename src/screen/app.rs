@@ -5,6 +5,7 @@
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -51,6 +52,8 @@ pub(crate) enum Action {
     Suspend,
     /// Redraw everything, because the terminal may show something else.
     Redraw,
+    /// Take samples of the running system at another interval.
+    ChangeInterval(Duration),
     /// Start a recording, or stop it.
     ToggleRecording,
     /// Export the samples between two times to a recording. `None` if the samples have no times.
@@ -280,7 +283,7 @@ impl App {
 
     /// Returns by how much a sample was late; `None` if it was not late or the requested interval is not known.
     pub(crate) fn late_text(&self, frame: &Frame) -> Option<String> {
-        let interval_s = self.options.interval_s?;
+        let interval_s = frame.rows.header.requested_s?;
         let late_s = frame.rows.header.elapsed_s - interval_s;
         (late_s > interval_s.max(LATE_TOLERANCE_S))
             .then(|| format!("sample late by {}", duration(late_s)))

@@ -1,6 +1,8 @@
 //! The keys and the mouse: the bytes that a terminal sends for them (for the mouse in SGR mode, see xterm's ctlseqs), and the
 //! actions that follow.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 
 use super::app::{Action, App, ORDERS, Page, Prompt, Question, Source};
@@ -35,6 +37,8 @@ pub(crate) enum Key {
     End,
     PageUp,
     PageDown,
+    F1,
+    F10,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,7 +137,8 @@ fn parse_csi(bytes: &[u8]) -> Parsed {
         return if bytes.len() < 2 {
             None
         } else {
-            Some((None, START + 2))
+            let is_f1 = bytes[1] == b'A';
+            Some((is_f1.then_some(Event::Key(Key::F1)), START + 2))
         };
     }
     let Some(end) = bytes.iter().position(|byte| (0x40..=0x7e).contains(byte)) else {
@@ -170,6 +175,8 @@ fn key_of(parameters: &str, end: u8) -> Option<Key> {
         (b'~', "5", _) => Key::PageUp,
         (b'~', "6", _) => Key::PageDown,
         (b'M', _, "") => Key::Enter,
+        (b'P', ..) | (b'~', "11", _) => Key::F1,
+        (b'~', "21", _) => Key::F10,
         _ => return None,
     })
 }
@@ -197,7 +204,7 @@ fn parse_mouse(parameters: &str, letter: u8) -> Option<Event> {
 }
 
 /// The keys for the help: each with its meaning, below headings without one.
-pub(crate) const KEYS: [(&str, &str); 30] = [
+pub(crate) const KEYS: [(&str, &str); 31] = [
     ("Devices", ""),
     ("up down, k j", "select a device; PgUp PgDn by a page"),
     ("g G, Home End", "first and last device"),
@@ -227,7 +234,11 @@ pub(crate) const KEYS: [(&str, &str); 30] = [
         "go to a time: 18:04, 18:04:47, 2026-11-20T18:04, -5m (before the newest interval)",
     ),
     ("0 $", "the first interval, and the newest one"),
-    ("+ -", "shorter and longer time axis"),
+    ("z Z", "shorter and longer time axis"),
+    (
+        "+ -",
+        "longer and shorter interval of the running system, from 0.1 s to a minute",
+    ),
     ("x", "speed of a recording that plays"),
     ("Files", ""),
     (
@@ -242,14 +253,16 @@ pub(crate) const KEYS: [(&str, &str); 30] = [
     ),
     ("wheel", "scroll; in a chart, shorter and longer time axis"),
     ("Screen", ""),
-    ("?", "this help"),
+    ("?, F1", "this help"),
     ("Ctrl-L", "draw again"),
     ("Ctrl-Z", "suspend"),
-    ("q, Ctrl-C", "quit"),
+    ("q, F10, Ctrl-C", "quit"),
 ];
 
 /// The most characters of a line that the user types.
 const MAX_LENGTH: usize = 100;
+/// The intervals that can be chosen, in seconds.
+const INTERVALS_S: [f64; 9] = [0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0];
 /// The steps in time: ten seconds and a minute.
 const STEP_S: f64 = 10.0;
 const LONG_STEP_S: f64 = 60.0;
@@ -273,11 +286,11 @@ impl App {
             return self.type_key(key);
         }
         match key {
-            Key::Char('q') => return Some(Action::Quit),
+            Key::Char('q') | Key::F10 => return Some(Action::Quit),
             Key::Ctrl('c') => return Some(Action::Interrupt),
             Key::Ctrl('z') => return Some(Action::Suspend),
             Key::Ctrl('l') => return Some(Action::Redraw),
-            Key::Char('?') => {
+            Key::Char('?') | Key::F1 => {
                 self.page = if self.page == Page::Help {
                     Page::List
                 } else {
@@ -313,8 +326,10 @@ impl App {
             Key::Char('w') => self.go_to_worst(),
             Key::Char('0') => self.move_to_end(false),
             Key::Char('$') => self.move_to_end(true),
-            Key::Char('+' | '=') => self.axis.zoom(true),
-            Key::Char('-') => self.axis.zoom(false),
+            Key::Char('z') => self.axis.zoom(true),
+            Key::Char('Z') => self.axis.zoom(false),
+            Key::Char('+' | '=') => return self.change_interval(true),
+            Key::Char('-') => return self.change_interval(false),
             Key::Char('x') => self.change_speed(),
             key if self.page == Page::Help => self.scroll_text(key),
             Key::Up | Key::Char('k') => self.select_by(-1),
@@ -344,6 +359,29 @@ impl App {
     /// The lines of the list by which a page moves.
     fn list_page(&self) -> isize {
         self.regions.list_rows.max(2) as isize - 1
+    }
+
+    /// Changes to the next longer or shorter interval.
+    fn change_interval(&mut self, longer: bool) -> Option<Action> {
+        if self.options.source != Source::Live {
+            self.say("a recording has the interval at which it was recorded; z and Z zoom");
+            return None;
+        }
+        let now_s = self.options.interval_s.unwrap_or(1.0);
+        let next = if longer {
+            INTERVALS_S.into_iter().find(|one| *one > now_s * 1.001)
+        } else {
+            INTERVALS_S.into_iter().rfind(|one| *one < now_s / 1.001)
+        };
+        let Some(next_s) = next else {
+            self.say(format!("the interval stays {now_s} s"));
+            return None;
+        };
+        self.options.interval_s = Some(next_s);
+        // From now on, the next interval is expected.
+        self.arrived_s = self.arrived_s.map(|_| self.now_s);
+        self.say(format!("an interval of {next_s} s"));
+        Some(Action::ChangeInterval(Duration::from_secs_f64(next_s)))
     }
 
     fn turn_page(&mut self, key: Key) {
@@ -552,6 +590,10 @@ mod input_tests {
             (b"\x1b[5~", Key::PageUp),
             (b"\x1b[1~", Key::Home),
             (b"\x1b[F", Key::End),
+            (b"\x1bOP", Key::F1),
+            (b"\x1b[11~", Key::F1),
+            (b"\x1b[[A", Key::F1),
+            (b"\x1b[21~", Key::F10),
         ];
         for (bytes, key) in keys {
             assert_eq!(events(bytes), [Event::Key(*key)], "{bytes:?}");
@@ -588,7 +630,7 @@ mod input_tests {
         for garbage in [
             &b"\xff\xfe"[..],
             b"\x1b[999;999;999z",
-            b"\x1b[[A",
+            b"\x1b[[B",
             b"\x1b[<1;2;3M",
             b"\x00",
             b"\xe2\x28",

@@ -70,11 +70,12 @@ impl<R: Read> Read for Text<R> {
             Decoder::Zstd(text) => text.read(into),
         }?;
         let is_packed = !matches!(self.decoder, Decoder::Plain(_));
-        let message = self
-            .name
-            .take()
-            .and_then(|name| message_of_program(&into[..length], &name, is_packed));
-        message.map_or(Ok(length), |message| Err(io::Error::other(message)))
+        if let Some(name) = self.name.take()
+            && let Some(message) = message_of_program(&into[..length], &name, is_packed)
+        {
+            return Err(io::Error::other(message));
+        }
+        Ok(length)
     }
 }
 
@@ -228,10 +229,13 @@ impl<R: BufRead> ZstdReader<R> {
         // The decoder holds back the last part of the text until the frame ends. An empty last block, and a checksum,
         // end it.
         const END: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
-        let ended = self
+        match self
             .decoder
-            .decode_blocks(&END[..], BlockDecodingStrategy::UptoBlocks(1));
-        ended.map(|_| State::Truncated).map_err(|_| error)
+            .decode_blocks(&END[..], BlockDecodingStrategy::UptoBlocks(1))
+        {
+            Ok(_) => Ok(State::Truncated),
+            Err(_) => Err(error),
+        }
     }
 
     /// Compares the text of a frame with its checksum, if it has one.

@@ -52,30 +52,23 @@ impl DeviceResolver {
                 ..named
             });
         }
-        let translated = persistent
-            .and_then(|kind| link_target_name(&dev.join(format!("disk/by-{kind}")).join(word)));
-        let word = translated.as_deref().unwrap_or(word);
-        let is_listed = |name: &str| self.directory_of(name).is_some();
-        let name_in_dev = |path: PathBuf| {
-            let path = path.canonicalize().ok()?;
-            Some(
-                path.strip_prefix(dev.canonicalize().ok()?)
-                    .ok()?
-                    .to_str()?
-                    .to_owned(),
-            )
-        };
-        let name = if word.starts_with('/') {
-            name_in_dev(self.root.join(word.trim_start_matches('/')))?
-        } else if let Some(name) = name_in_dev(PathBuf::from(word)).filter(|_| word.contains('/')) {
-            name
-        } else if word.contains('/') && is_listed(word) {
-            // iostat would then read counters from a directory with a slash in its name, which does not exist.
-            return None;
-        } else {
-            word.to_owned()
-        };
-        if is_listed(&name) {
+        let mut name = word.to_owned();
+        if let Some(kind) = persistent
+            && let Some(target) = link_target_name(&dev.join(format!("disk/by-{kind}")).join(word))
+        {
+            name = target;
+        }
+        if name.starts_with('/') {
+            name = name_below(&dev, &self.root.join(name.trim_start_matches('/')))?;
+        } else if name.contains('/') {
+            if let Some(node) = name_below(&dev, Path::new(&name)) {
+                name = node;
+            } else if self.directory_of(&name).is_some() {
+                // iostat would then read counters from a directory with a slash in its name, which does not exist.
+                return None;
+            }
+        }
+        if self.directory_of(&name).is_some() {
             return Some(NamedDevice::plain(&device_name(&name)));
         }
         self.by_node(&name, devices)
@@ -83,15 +76,18 @@ impl DeviceResolver {
 
     /// Returns the device of the node `name` in /dev, which a report shows by that name.
     fn by_node(&self, name: &str, devices: &[Device]) -> Option<NamedDevice> {
-        let devno = node_devno(&self.root.join("dev").join(name)).or_else(|| {
-            // A copied tree has no device nodes, only names.
-            let device = devices
-                .iter()
-                .find(|device| self.is_copy() && device.name == name)?;
+        let node = self.root.join("dev").join(name);
+        // A copied tree has no device nodes, only names.
+        let (major, minor) = match node_devno(&node) {
+            Some(devno) => devno,
+            None if self.is_copy() => devno_of(name, devices)?,
+            None => return None,
+        };
+        if (major, minor) == (0, 0) {
             // A device of `iostat -f` may have no number.
-            Some((device.major, device.minor)).filter(|devno| *devno != (0, 0))
-        });
-        devno.map(|(major, minor)| NamedDevice {
+            return None;
+        }
+        Some(NamedDevice {
             key: DeviceKey::Number(major, minor),
             ..NamedDevice::plain(name)
         })
@@ -108,8 +104,11 @@ impl DeviceResolver {
 
     /// Returns the number of the device that holds the file system of a path of the running system.
     pub fn number_below(&self, path: &Path) -> Option<(u32, u32)> {
-        let metadata = path.metadata().ok().filter(|_| !self.is_copy())?;
-        Some((major(metadata.dev()), minor(metadata.dev())))
+        if self.is_copy() {
+            return None;
+        }
+        let device = path.metadata().ok()?.dev();
+        Some((major(device), minor(device)))
     }
 
     fn is_copy(&self) -> bool {
@@ -118,41 +117,46 @@ impl DeviceResolver {
 
     /// Lists the entries of a disk in sysfs, its partitions among them, in the kernel's order.
     pub fn partitions(&self, disk: &str) -> Vec<String> {
-        self.directory_of(disk)
-            .and_then(|dir| list_devices(&dir).ok())
-            .unwrap_or_default()
+        match self.directory_of(disk) {
+            Some(dir) => list_devices(&dir).unwrap_or_default(),
+            None => Vec::new(),
+        }
     }
 
     /// Returns the directory of a whole device; `None` if it is not listed.
     fn directory_of(&self, name: &str) -> Option<PathBuf> {
-        self.blocks
-            .iter()
-            .map(|block| device_dir(block, name))
-            .find(|dir| dir.exists())
+        for block in &self.blocks {
+            let dir = device_dir(block, name);
+            if dir.exists() {
+                return Some(dir);
+            }
+        }
+        None
     }
 
     /// Returns the names in /dev/disk/by-TYPE by kernel name, for the devices that have one.
     pub fn persistent(&self, kind: &str, devices: &[Device]) -> HashMap<String, String> {
-        let links = paths_in(&self.root.join(format!("dev/disk/by-{kind}")));
-        // The first of several links to a device is used: inserted last, it replaces the others.
-        let links = links
-            .iter()
-            .rev()
-            .filter(|link| link.exists() || self.is_copy());
-        let by_target: HashMap<String, String> = links
-            .filter_map(|link| Some((link_target_name(link)?, file_name(link)?)))
-            .collect();
-        let name_of = |device: &Device| {
-            let link = self
-                .root
-                .join("sys")
-                .join(format!("dev/block/{}:{}", device.major, device.minor));
-            by_target.get(&link_target_name(&link)?).cloned()
-        };
-        devices
-            .iter()
-            .filter_map(|device| Some((device.name.clone(), name_of(device)?)))
-            .collect()
+        // The first of several links to a device is used.
+        let mut by_target = HashMap::new();
+        for link in paths_in(&self.root.join(format!("dev/disk/by-{kind}"))) {
+            if let Some(target) = link_target_name(&link)
+                && let Some(name) = file_name(&link)
+                && (link.exists() || self.is_copy())
+            {
+                by_target.entry(target).or_insert(name);
+            }
+        }
+        let mut names = HashMap::new();
+        let numbers = self.root.join("sys/dev/block");
+        for device in devices {
+            let link = numbers.join(format!("{}:{}", device.major, device.minor));
+            if let Some(target) = link_target_name(&link)
+                && let Some(name) = by_target.get(&target)
+            {
+                names.insert(device.name.clone(), name.clone());
+            }
+        }
+        names
     }
 
     /// Returns the names in /dev/mapper by kernel name, for the device-mapper devices.
@@ -160,57 +164,67 @@ impl DeviceResolver {
     /// # Errors
     /// If there are such devices and /dev/mapper cannot be read: their major number and the system's error.
     pub fn mapper(&self, devices: &[Device]) -> Result<HashMap<String, String>, (u32, io::Error)> {
-        let drivers = read_text(&self.root.join("proc/devices")).unwrap_or_default();
-        let mut drivers = drivers
-            .lines()
-            .filter_map(|line| line.trim().split_once(' '));
-        let driver = drivers.find(|(_, name)| *name == "device-mapper");
-        let Some(major) = driver.and_then(|(major, _)| major.parse().ok()) else {
-            return Ok(HashMap::new());
+        let mut names = HashMap::new();
+        let Some(major) = self.mapper_major() else {
+            return Ok(names);
         };
-        let mapped: Vec<&Device> = devices
-            .iter()
-            .filter(|device| device.major == major)
-            .collect();
-        if mapped.is_empty() {
-            return Ok(HashMap::new());
+        if !devices.iter().any(|device| device.major == major) {
+            return Ok(names);
         }
         let mut by_devno: HashMap<(u32, u32), String> = HashMap::new();
-        for entry in read_dir(self.root.join("dev/mapper"))
-            .map_err(|error| (major, error))?
-            .flatten()
-        {
-            if let (Some(devno), Ok(name)) = (
-                self.mapper_devno(&entry.path(), devices),
-                entry.file_name().into_string(),
-            ) {
+        let entries = read_dir(self.root.join("dev/mapper")).map_err(|error| (major, error))?;
+        for entry in entries.flatten() {
+            if let Some(devno) = self.mapper_devno(&entry.path(), devices)
+                && let Ok(name) = entry.file_name().into_string()
+            {
                 by_devno.entry(devno).or_insert(name);
             }
         }
-        let name_of = |device: &Device| by_devno.get(&(device.major, device.minor)).cloned();
-        Ok(mapped
-            .into_iter()
-            .filter_map(|device| Some((device.name.clone(), name_of(device)?)))
-            .collect())
+        for device in devices {
+            if device.major == major
+                && let Some(name) = by_devno.get(&(major, device.minor))
+            {
+                names.insert(device.name.clone(), name.clone());
+            }
+        }
+        Ok(names)
+    }
+
+    /// Returns the major number of device-mapper devices.
+    fn mapper_major(&self) -> Option<u32> {
+        for line in read_text(&self.root.join("proc/devices"))?.lines() {
+            if let Some((major, "device-mapper")) = line.trim().split_once(' ') {
+                return major.parse().ok();
+            }
+        }
+        None
     }
 
     fn mapper_devno(&self, path: &Path, devices: &[Device]) -> Option<(u32, u32)> {
-        let in_copy = || {
-            let name = link_target_name(path)?;
-            devices
-                .iter()
-                .find(|device| device.name == name)
-                .map(|device| (device.major, device.minor))
-        };
-        node_devno(path).or_else(|| if self.is_copy() { in_copy() } else { None })
+        match node_devno(path) {
+            None if self.is_copy() => devno_of(&link_target_name(path)?, devices),
+            devno => devno,
+        }
     }
+}
+
+/// Returns the name of a path relative to a directory; `None` if it does not exist there.
+fn name_below(dir: &Path, path: &Path) -> Option<String> {
+    let path = path.canonicalize().ok()?;
+    let name = path.strip_prefix(dir.canonicalize().ok()?).ok()?;
+    Some(name.to_str()?.to_owned())
+}
+
+fn devno_of(name: &str, devices: &[Device]) -> Option<(u32, u32)> {
+    let device = devices.iter().find(|device| device.name == name)?;
+    Some((device.major, device.minor))
 }
 
 /// Returns the device number of a block device node, links followed.
 fn node_devno(path: &Path) -> Option<(u32, u32)> {
-    let metadata = path
-        .metadata()
-        .ok()
-        .filter(|metadata| metadata.file_type().is_block_device())?;
+    let metadata = path.metadata().ok()?;
+    if !metadata.file_type().is_block_device() {
+        return None;
+    }
     Some((major(metadata.rdev()), minor(metadata.rdev())))
 }

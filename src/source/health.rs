@@ -9,7 +9,7 @@ use std::time::Duration;
 use std::{io, thread};
 
 use procfs::FromBufRead;
-use procfs::process::{MountStats, NFSOperationStat};
+use procfs::process::{MountStat, MountStats};
 
 use super::io_scanner::{STACK_BYTES, Shared};
 use super::small_file::{read_line, read_text, resolve_in_root};
@@ -53,11 +53,10 @@ impl HealthReader {
         if !clock.is_manual() {
             let (sender, requests) = sync_channel(1);
             let root = root.to_owned();
-            let run = move || read_until_closed(&root, &requests, &latest);
             thread::Builder::new()
                 .name("blkstat-health".to_owned())
                 .stack_size(STACK_BYTES)
-                .spawn(run)?;
+                .spawn(move || read_until_closed(&root, &requests, &latest))?;
             reader.requests = Some(sender);
         }
         Ok(reader)
@@ -86,14 +85,20 @@ impl HealthReader {
     /// hangs.
     pub fn latest(&self, now: Duration) -> Option<Arc<HealthFacts>> {
         let mut latest = self.latest.lock();
-        let age = latest.as_ref().map(|(at, _)| now.saturating_sub(*at));
-        if self.requests.is_none() && age.is_none_or(|age| age >= INTERVAL) {
-            *latest = Some((now, Arc::new(read_health(&self.root))));
+        if self.requests.is_none() {
+            let is_due = match &*latest {
+                Some((at, _)) => now.saturating_sub(*at) >= INTERVAL,
+                None => true,
+            };
+            if is_due {
+                *latest = Some((now, Arc::new(read_health(&self.root))));
+            }
         }
-        latest
-            .as_ref()
-            .filter(|(at, _)| now.saturating_sub(*at) < MAX_AGE)
-            .map(|(_, facts)| Arc::clone(facts))
+        let (at, facts) = latest.as_ref()?;
+        if now.saturating_sub(*at) >= MAX_AGE {
+            return None;
+        }
+        Some(Arc::clone(facts))
     }
 }
 
@@ -157,8 +162,10 @@ fn read_health(root: &Path) -> HealthFacts {
 /// Adds the facts of one directory to those about a device.
 fn read_place(place: FactPlace, dir: &Path, device: &str, facts: &mut HealthFacts) {
     let health = Arc::make_mut(facts.entry(device.to_owned()).or_default());
-    for fact in FACTS.iter().filter(|fact| fact.place == place) {
-        if let Some(line) = read_line(&dir.join(fact.file)) {
+    for fact in FACTS {
+        if fact.place == place
+            && let Some(line) = read_line(&dir.join(fact.file))
+        {
             health.read(fact, &line);
         }
     }
@@ -166,31 +173,45 @@ fn read_place(place: FactPlace, dir: &Path, device: &str, facts: &mut HealthFact
 
 /// Adds the errors of btrfs file systems, which do not say which device has which number: the sum is that of each.
 fn read_btrfs(btrfs: &Path, facts: &mut HealthFacts) {
-    let list = |dir: &Path| list_devices(dir).unwrap_or_default();
-    for dir in list(btrfs).iter().map(|name| btrfs.join(name)) {
-        let devices = dir.join("devinfo");
-        let texts = list(&devices)
-            .into_iter()
-            .filter_map(|id| read_text(&devices.join(id).join("error_stats")));
-        let counts = texts.map(|text| {
-            let numbers = text
-                .lines()
-                .filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
-            numbers.fold(0, u64::saturating_add)
-        });
-        let Some(errors) = counts.reduce(u64::saturating_add) else {
+    for name in list_devices(btrfs).unwrap_or_default() {
+        let dir = btrfs.join(name);
+        let Some(errors) = btrfs_errors(&dir.join("devinfo")) else {
             continue;
         };
-        for device in list(&dir.join("devices")) {
+        for device in list_devices(&dir.join("devices")).unwrap_or_default() {
             let health = Arc::make_mut(facts.entry(device).or_default());
-            for fact in FACTS
-                .iter()
-                .filter(|fact| fact.place == FactPlace::FileSystem)
-            {
-                health.insert(fact, Some(FactValue::Number(errors)));
+            for fact in FACTS {
+                if fact.place == FactPlace::FileSystem {
+                    health.insert(fact, Some(FactValue::Number(errors)));
+                }
             }
         }
     }
+}
+
+/// Sums the errors of all devices of a file system. `None` if no file counts them.
+fn btrfs_errors(devices: &Path) -> Option<u64> {
+    let mut errors = None;
+    for id in list_devices(devices).unwrap_or_default() {
+        let Some(text) = read_text(&devices.join(id).join("error_stats")) else {
+            continue;
+        };
+        let sum: &mut u64 = errors.get_or_insert(0);
+        for line in text.lines() {
+            let number = line.split_whitespace().nth(1).unwrap_or_default();
+            *sum = sum.saturating_add(number.parse().unwrap_or(0));
+        }
+    }
+    errors
+}
+
+/// What a mount of NFS counts.
+struct NfsMount {
+    server: String,
+    mount_point: String,
+    sent: u64,
+    answered: u64,
+    sent_again: u64,
 }
 
 /// Adds the facts about NFS mounts.
@@ -202,54 +223,65 @@ fn read_nfs(text: &str, facts: &mut HealthFacts) {
         return;
     };
     let text = format!("\n{text}");
-    let sections = text.split("\ndevice ").skip(1).map(connection);
-    let found: Vec<_> = mounts
-        .iter()
-        .zip(sections)
-        .filter_map(|(mount, connection)| {
-            let operations = mount.statistics.as_ref()?.per_op_stats.values();
-            let sum = |of: fn(&NFSOperationStat) -> u64| {
-                operations.clone().map(of).fold(0, u64::saturating_add)
-            };
-            let requests = sum(|of| of.operations);
-            let sent_again = sum(|of| of.transmissions).saturating_sub(requests);
-            let server = mount.device.as_ref()?.rsplit_once(":/")?.0;
-            Some((
-                server,
-                unescape(&mount.mount_point.to_string_lossy()),
-                connection?,
-                sent_again,
-            ))
-        })
-        .collect();
-    let mut all_sent_again = HashMap::<&str, u64>::new();
-    for (server, _, _, sent_again) in &found {
-        *all_sent_again.entry(server).or_default() += sent_again;
-    }
-    for (server, mount, [sent, answered], _) in &found {
-        let answered = answered.saturating_add(all_sent_again[server]);
-        let health = Arc::make_mut(facts.entry(mount.clone()).or_default());
-        let fact = FACTS.iter().find(|fact| fact.name == NFS_UNANSWERED);
-        if let Some(fact) = fact {
-            health.insert(fact, Some(FactValue::Number(sent.saturating_sub(answered))));
+    let mut found = Vec::new();
+    let mut all_sent_again = HashMap::<String, u64>::new();
+    for (mount, section) in std::iter::zip(&mounts, text.split("\ndevice ").skip(1)) {
+        if let Some(mount) = nfs_mount(mount, section) {
+            *all_sent_again.entry(mount.server.clone()).or_default() += mount.sent_again;
+            found.push(mount);
         }
     }
+    let Some(fact) = FACTS.iter().find(|fact| fact.name == NFS_UNANSWERED) else {
+        return;
+    };
+    for mount in found {
+        let answered = mount.answered.saturating_add(all_sent_again[&mount.server]);
+        let unanswered = mount.sent.saturating_sub(answered);
+        let health = Arc::make_mut(facts.entry(mount.mount_point).or_default());
+        health.insert(fact, Some(FactValue::Number(unanswered)));
+    }
+}
+
+/// Returns the counts of a mount with its section; `None` if it is not one of NFS.
+fn nfs_mount(mount: &MountStat, section: &str) -> Option<NfsMount> {
+    let (mut requests, mut transmissions) = (0_u64, 0_u64);
+    for operation in mount.statistics.as_ref()?.per_op_stats.values() {
+        requests = requests.saturating_add(operation.operations);
+        transmissions = transmissions.saturating_add(operation.transmissions);
+    }
+    let (server, _) = mount.device.as_ref()?.rsplit_once(":/")?;
+    let [sent, answered] = connection(section)?;
+    Some(NfsMount {
+        server: server.to_owned(),
+        mount_point: unescape(&mount.mount_point.to_string_lossy()),
+        sent,
+        answered,
+        sent_again: transmissions.saturating_sub(requests),
+    })
 }
 
 /// Finds what was sent over the connections of a mount and what was answered, which procfs leaves out, in its section.
 fn connection(section: &str) -> Option<[u64; 2]> {
-    let lines = section
-        .lines()
-        .filter_map(|line| line.trim().strip_prefix("xprt:"));
-    let counts = lines.filter_map(|line| {
-        let mut words = line.split_whitespace();
-        // Those of UDP and of local sockets have other columns.
-        words
-            .next()
-            .filter(|kind| matches!(*kind, "tcp" | "rdma"))?;
-        let mut counts = words.skip(5).map_while(|word| word.parse::<u64>().ok());
-        Some([counts.next()?, counts.next()?])
-    });
-    // A mount may use several connections by turns.
-    counts.reduce(|a, b| [0, 1].map(|at| a[at].saturating_add(b[at])))
+    let mut sum = None;
+    for line in section.lines() {
+        // A mount may use several connections by turns.
+        if let Some([sent, answered]) = transport(line) {
+            let [all_sent, all_answered] = sum.unwrap_or([0_u64; 2]);
+            sum = Some([
+                all_sent.saturating_add(sent),
+                all_answered.saturating_add(answered),
+            ]);
+        }
+    }
+    sum
+}
+
+/// Parses what a line says of a connection. Those of UDP and of local sockets have other columns.
+fn transport(line: &str) -> Option<[u64; 2]> {
+    let mut words = line.trim().strip_prefix("xprt:")?.split_whitespace();
+    let ("tcp" | "rdma") = words.next()? else {
+        return None;
+    };
+    let mut counts = words.skip(5);
+    Some([counts.next()?.parse().ok()?, counts.next()?.parse().ok()?])
 }

@@ -9,21 +9,22 @@ use rustix::thread::{CapabilitySet, capabilities};
 
 use super::reread_topology;
 use super::small_file::{file_name, paths_in, read_bytes, read_line, read_text};
+use super::topology::is_number;
 use crate::capture::RecordingHeader;
 use crate::topology::{Machine, Topology};
 
 /// Describes the running host, whose CPUs are counted below `root`, as uname(2) does; and its hardware, such as `x86_64`.
 pub fn running_host(root: &Path) -> (RecordingHeader, String) {
-    let names = uname();
-    let text = |name: &std::ffi::CStr| name.to_string_lossy().into_owned();
-    let (host, kernel) = (Some(text(names.nodename())), Some(text(names.release())));
+    let uname = uname();
+    let [host, kernel, hardware] = [uname.nodename(), uname.release(), uname.machine()]
+        .map(|name| name.to_string_lossy().into_owned());
     let header = RecordingHeader {
-        host,
-        kernel,
+        host: Some(host),
+        kernel: Some(kernel),
         cpus: count_cpus(root),
         ..RecordingHeader::default()
     };
-    (header, text(names.machine()))
+    (header, hardware)
 }
 
 /// Describes the host below `root` for the header of a recording. All values come from files there, because a
@@ -50,40 +51,34 @@ pub fn read_hostname(root: &Path) -> Option<String> {
 /// Reads how the firmware of the host below `root` identifies the machine.
 pub fn read_machine(root: &Path) -> Machine {
     let dmi = root.join("sys/class/dmi/id");
-    let line = |name: &str| read_line(&dmi.join(name));
     let machine = Machine {
-        sys_vendor: line("sys_vendor"),
-        product_name: line("product_name"),
-        chassis_asset_tag: line("chassis_asset_tag"),
+        sys_vendor: read_line(&dmi.join("sys_vendor")),
+        product_name: read_line(&dmi.join("product_name")),
+        chassis_asset_tag: read_line(&dmi.join("chassis_asset_tag")),
     };
     machine.bounded()
 }
 
 /// Counts the CPUs, including those that are offline, or without /sys those in /proc/stat; `None` if neither lists them.
 pub fn count_cpus(root: &Path) -> Option<usize> {
-    let is_cpu = |name: &str| {
-        name.strip_prefix("cpu")
-            .is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
-    };
-    let in_sys = paths_in(&root.join("sys/devices/system/cpu"));
-    let count = in_sys
-        .iter()
-        .filter_map(|path| file_name(path))
-        .filter(|name| is_cpu(name))
-        .count();
-    let in_proc = || {
-        let stat = read_text(&root.join("proc/stat"))?;
-        Some(
-            stat.lines()
-                .filter_map(|line| line.split(' ').next())
-                .filter(|word| is_cpu(word))
-                .count(),
-        )
-    };
-    Some(count)
-        .filter(|count| *count > 0)
-        .or_else(in_proc)
-        .filter(|count| *count > 0)
+    let mut count = 0;
+    for path in paths_in(&root.join("sys/devices/system/cpu")) {
+        count += usize::from(is_cpu(&file_name(&path).unwrap_or_default()));
+    }
+    if count == 0 {
+        for line in read_text(&root.join("proc/stat"))?.lines() {
+            count += usize::from(is_cpu(line.split(' ').next().unwrap_or_default()));
+        }
+    }
+    if count == 0 { None } else { Some(count) }
+}
+
+/// Returns whether this is `cpu` with a number.
+fn is_cpu(name: &str) -> bool {
+    match name.strip_prefix("cpu") {
+        Some(number) => is_number(number),
+        None => false,
+    }
 }
 
 /// Returns whether this process has the capabilities that permit it to read `/proc/PID/io` of all processes. A security
@@ -101,9 +96,12 @@ pub fn ignores_hangup() -> bool {
 /// Returns whether the ignored signals in a status file include SIGHUP: the lowest bit is signal 1
 /// (proc_pid_status(5)).
 fn has_hangup(status: &str) -> bool {
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
-        .is_some_and(|mask| mask & 1 == 1)
+    for line in status.lines() {
+        if let Some(mask) = line.strip_prefix("SigIgn:") {
+            return u64::from_str_radix(mask.trim(), 16).unwrap_or(0) & 1 == 1;
+        }
+    }
+    false
 }
 
 /// Returns the local time zone as [`find_time_zone`] does; UTC if the variable TZ names none.
@@ -116,19 +114,23 @@ pub fn local_time_zone(tz: Option<&OsStr>) -> TimeZone {
 ///
 /// This reads one file. jiff would list every zone of the system first, which takes longer than a report.
 pub fn find_time_zone(tz: Option<&OsStr>) -> Option<TimeZone> {
-    let Some(tz) = tz.map(OsStr::to_string_lossy) else {
+    let Some(tz) = tz else {
         return Some(read_zone(Path::new("/etc/localtime")).unwrap_or(TimeZone::UTC));
     };
-    let name = tz.strip_prefix(':').unwrap_or(&tz);
+    let text = tz.to_string_lossy();
+    let name = text.strip_prefix(':').unwrap_or(&text);
     if name.is_empty() {
         return Some(TimeZone::UTC);
     }
-    let path = Path::new("/usr/share/zoneinfo").join(name);
-    // UTC needs no file: a small container has none.
-    let utc = || matches!(name, "UTC" | "Etc/UTC" | "GMT").then_some(TimeZone::UTC);
-    read_zone(&path)
-        .or_else(|| TimeZone::posix(name).ok())
-        .or_else(utc)
+    if let Some(zone) = read_zone(&Path::new("/usr/share/zoneinfo").join(name)) {
+        return Some(zone);
+    }
+    match TimeZone::posix(name) {
+        Ok(zone) => Some(zone),
+        // UTC needs no file: a small container has none.
+        Err(_) if matches!(name, "UTC" | "Etc/UTC" | "GMT") => Some(TimeZone::UTC),
+        Err(_) => None,
+    }
 }
 
 fn read_zone(path: &Path) -> Option<TimeZone> {

@@ -6,7 +6,7 @@ use std::fs::read_dir;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use rustix::param::page_size;
 
 use super::small_file::{SampledFile, links_in, read_bytes_into, read_text};
@@ -118,17 +118,19 @@ impl<'a> Live<'a> {
         sample: &mut Sample,
         on_error: impl FnMut(usize, LineError),
     ) -> Result<()> {
-        let is_missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
-        match self.read(sample, on_error) {
-            Err(error) if error.downcast_ref().is_some_and(is_missing) => {
-                Err(NoData::without_devices(&sanitize(&format!("{error:#}"))).into())
+        if let Err(error) = self.read(sample, on_error) {
+            if let Some(cause) = error.downcast_ref::<io::Error>()
+                && cause.kind() == io::ErrorKind::NotFound
+            {
+                bail!(NoData::without_devices(&sanitize(&format!("{error:#}"))));
             }
-            Ok(()) if sample.devices.is_empty() => {
-                let reason = format!("no block devices in {}", sanitize(&self.name()));
-                Err(NoData::without_devices(&reason).into())
-            }
-            outcome => outcome,
+            return Err(error);
         }
+        if sample.devices.is_empty() {
+            let reason = format!("no block devices in {}", sanitize(&self.name()));
+            bail!(NoData::without_devices(&reason));
+        }
+        Ok(())
     }
 
     /// Reads a sample into `sample`, reusing its memory. Invalid lines are skipped and passed to `on_error`, with
@@ -156,16 +158,16 @@ impl<'a> Live<'a> {
             uptime,
         };
         let is_read = self.diskstats.read_into(&mut self.text);
-        if self
-            .directory
-            .as_ref()
-            .is_some_and(|directory| directory.precedence == Precedence::Alone)
-        {
+        match &self.directory {
             // Only its device numbers matter, if it can be read.
-            parse_diskstats(&self.text, sample, |_, _| {});
-        } else {
-            is_read.with_context(|| format!("cannot read {}", self.diskstats.path.display()))?;
-            parse_diskstats(&self.text, sample, &mut on_error);
+            Some(directory) if directory.precedence == Precedence::Alone => {
+                parse_diskstats(&self.text, sample, |_, _| {});
+            }
+            _ => {
+                is_read
+                    .with_context(|| format!("cannot read {}", self.diskstats.path.display()))?;
+                parse_diskstats(&self.text, sample, &mut on_error);
+            }
         }
         if let Some(directory) = &self.directory {
             directory.read(sample, on_error);
@@ -195,14 +197,13 @@ impl<'a> Live<'a> {
 
     fn uptime(&mut self) -> Option<u64> {
         self.uptime.read_into(&mut self.text).ok()?;
-        let word = self
-            .text
-            .trim_ascii()
-            .split(u8::is_ascii_whitespace)
-            .next()?;
-        let seconds: f64 = std::str::from_utf8(word).ok()?.parse().ok()?;
+        let mut words = self.text.trim_ascii().split(u8::is_ascii_whitespace);
+        let seconds: f64 = std::str::from_utf8(words.next()?).ok()?.parse().ok()?;
         // The file has two decimals, so rounding restores the exact value.
-        (seconds >= 0.0).then(|| (seconds * 100.0).round() as u64)
+        match seconds >= 0.0 {
+            true => Some((seconds * 100.0).round() as u64),
+            false => None,
+        }
     }
 
     fn cpu(&mut self, host: &mut HostState) -> Option<CpuTimes> {
@@ -226,8 +227,8 @@ impl<'a> Live<'a> {
         if self.vmstat.read_into(&mut self.text).is_ok() {
             host.swapped = parse_vmstat(&self.text);
             // The files may be copies from a system with another page size.
-            if let Some((dirty, writeback)) =
-                parse_dirty_pages(&self.text).filter(|_| self.proc == Path::new("/proc"))
+            if self.proc == Path::new("/proc")
+                && let Some((dirty, writeback)) = parse_dirty_pages(&self.text)
             {
                 let kib = page_size() as u64 / 1024;
                 (host.dirty_kib, host.writeback_kib) = (Some(dirty * kib), Some(writeback * kib));
@@ -254,11 +255,7 @@ impl DeviceDirectory {
             listed.devices
         } else {
             // The directory may lack device numbers, which the system has.
-            self.read_files(|name| {
-                sample
-                    .device(name)
-                    .map(|device| (device.major, device.minor))
-            })
+            self.read_files(sample)
         };
         if self.precedence == Precedence::Alone {
             sample.devices = devices;
@@ -284,27 +281,29 @@ impl DeviceDirectory {
     /// iostat, a file without enough numbers gives a device whose counters are zero.
     ///
     /// The number (major, minor) of a device is that of its link DIR/dev/block/MAJOR:MINOR; for a device without such a
-    /// link, `find_devno` returns it.
-    fn read_files(&self, find_devno: impl Fn(&str) -> Option<(u32, u32)>) -> Vec<Device> {
+    /// link, the one in `system`.
+    fn read_files(&self, system: &Sample) -> Vec<Device> {
         let mut devices = Vec::new();
         let block = self.path.join("block");
+        let mut numbers = HashMap::new();
+        for device in &system.devices {
+            numbers.insert(device.name.clone(), (device.major, device.minor));
+        }
         // Such as `8:1 -> ../../block/sda/sda1`.
-        let devno = |(link, target): (String, String)| {
-            Some((device_name(&target), parse_device_number(&link)?))
-        };
-        let linked: HashMap<_, _> = links_in(&self.path.join("dev/block"))
-            .filter_map(devno)
-            .collect();
-        let find_devno = |name: &str| linked.get(name).copied().or_else(|| find_devno(name));
+        for (link, target) in links_in(&self.path.join("dev/block")) {
+            if let Some(devno) = parse_device_number(&link) {
+                numbers.insert(device_name(&target), devno);
+            }
+        }
         for disk in subdirectories(&block) {
             let disk_dir = block.join(&disk);
             if disk_dir.join("stat").exists() {
-                devices.push(read_device(&disk_dir, &disk, &find_devno));
+                devices.push(read_device(&disk_dir, &disk, &numbers));
             }
             for partition in subdirectories(&disk_dir) {
                 let partition_dir = disk_dir.join(&partition);
                 if partition_dir.join("stat").exists() {
-                    devices.push(read_device(&partition_dir, &partition, &find_devno));
+                    devices.push(read_device(&partition_dir, &partition, &numbers));
                 }
             }
         }
@@ -312,15 +311,10 @@ impl DeviceDirectory {
     }
 }
 
-fn read_device(
-    dir: &Path,
-    file_name: &str,
-    find_devno: &impl Fn(&str) -> Option<(u32, u32)>,
-) -> Device {
+fn read_device(dir: &Path, file_name: &str, numbers: &HashMap<String, (u32, u32)>) -> Device {
     let name = device_name(file_name);
-    let (major, minor) = read_devno(dir)
-        .or_else(|| find_devno(&name))
-        .unwrap_or((0, 0));
+    let known = numbers.get(&name).copied();
+    let (major, minor) = read_devno(dir).or(known).unwrap_or((0, 0));
     let stat = read_text(&dir.join("stat")).unwrap_or_default();
     let mut device = Device::default();
     let line = format!("{major} {minor} {name} {}", stat.trim());
@@ -337,12 +331,11 @@ fn read_device(
 
 /// Returns the names of the directories in a directory, including links to directories.
 fn subdirectories(dir: &Path) -> Vec<String> {
-    let entries = read_dir(dir)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter(|entry| entry.path().is_dir());
-    entries
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .collect()
+    let mut names = Vec::new();
+    for entry in read_dir(dir).into_iter().flatten().flatten() {
+        if entry.path().is_dir() {
+            names.extend(entry.file_name().into_string());
+        }
+    }
+    names
 }

@@ -37,7 +37,9 @@ pub use self::replay::{
     KeptFile, KeptPlace, Replay, copy_capture_range, is_device_name, is_recording, is_rereadable,
     open_range,
 };
-pub use self::sample_source::{OnLiveSample, OnWarning, SampleSource, check_stated, with_stated};
+pub use self::sample_source::{
+    OnLiveSample, OnWarning, SampleSource, SharedInterval, check_stated, with_stated,
+};
 pub use self::small_file::{FirstFile, read_first_file, read_json_object, read_text_file};
 pub use self::step_source::{Next, ReadFailure, Step, StepSource};
 pub use self::topology::{list_devices, read_partitions, read_topology, reread_topology};

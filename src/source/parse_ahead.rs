@@ -33,10 +33,9 @@ impl ParseAhead {
     pub(super) fn start(reader: Reader<impl Read + Send + 'static>) -> io::Result<Self> {
         // One batch waits, while one is parsed and one is used.
         let (sender, batches) = sync_channel(1);
-        let parse = move || parse(reader, &sender);
         thread::Builder::new()
             .name("blkstat-parse".to_owned())
-            .spawn(parse)?;
+            .spawn(move || parse(reader, &sender))?;
         Ok(Self {
             batches,
             batch: Vec::new().into_iter(),
@@ -49,11 +48,12 @@ impl ParseAhead {
     /// # Errors
     /// Those of [`Reader::next`].
     pub(super) fn next(&mut self, sample: &mut Sample) -> io::Result<bool> {
-        let ended = || io::Error::other("the thread that parses it has ended");
         if self.batch.len() == 0 {
-            self.batch = self.batches.recv().map_err(|_| ended())?.into_iter();
+            self.batch = self.batches.recv().unwrap_or_default().into_iter();
         }
-        let parsed = self.batch.next().ok_or_else(ended)?;
+        let Some(parsed) = self.batch.next() else {
+            return Err(io::Error::other("the thread that parses it has ended"));
+        };
         *sample = parsed.sample;
         let earlier = std::mem::replace(&mut self.state, parsed.state).warnings;
         self.state.warnings.splice(..0, earlier);

@@ -8,7 +8,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
@@ -39,7 +39,7 @@ pub struct Replay<'a> {
 
 /// Returns whether a capture can be read more than once.
 pub fn is_rereadable(path: &Path) -> bool {
-    path.as_os_str() != "-" && path.metadata().is_ok_and(|found| found.is_file())
+    path.as_os_str() != "-" && path.is_file()
 }
 
 /// Where a kept file is.
@@ -124,11 +124,9 @@ impl<'a> Replay<'a> {
     }
 
     fn of_file(file: CaptureFile<'a>) -> Result<Self> {
-        let has_cpus = thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1);
-        if has_cpus
-            && file
-                .length
-                .is_some_and(|bytes| bytes >= MIN_PARSE_AHEAD_BYTES)
+        if let Ok(cpus) = thread::available_parallelism()
+            && cpus.get() > 1
+            && file.length >= Some(MIN_PARSE_AHEAD_BYTES)
         {
             let started = ParseAhead::start(file.reader(file.input(None)?.input)?);
             let ahead = started.map_err(|error| file.error(error))?;
@@ -155,23 +153,24 @@ impl<'a> Replay<'a> {
         if more.is_empty() {
             return Self::open(first, stated, clock);
         }
+        let mut paths = vec![first.to_owned()];
+        paths.extend_from_slice(more);
         let mut files = Vec::new();
-        for path in std::iter::once(first).chain(more.iter().map(PathBuf::as_path)) {
+        for path in &paths {
             let mut sample = Sample::default();
             let mut reader = Self::in_turn(CaptureFile::open(path, stated, clock)?, |_| {})?;
             if !reader.next(&Sample::default(), &mut sample)? {
                 bail!("no samples found in {}, one of several files", reader.name);
             }
-            files.push((sample.at.wall, path.to_owned()));
+            files.push((sample.at.wall, path));
         }
         // Those that begin at the same time keep their order.
-        files.sort_by_key(|(first, _)| *first);
-        let mut following: Vec<PathBuf> = files.into_iter().rev().map(|(_, path)| path).collect();
-        let file = CaptureFile::open(
-            &following.pop().unwrap_or_else(|| first.to_owned()),
-            stated,
-            clock,
-        )?;
+        files.sort_by_key(|(begin, _)| *begin);
+        let mut following = Vec::new();
+        for (_, path) in files[1..].iter().rev() {
+            following.push(PathBuf::clone(path));
+        }
+        let file = CaptureFile::open(files[0].1, stated, clock)?;
         let file_name = file.name.clone();
         let replay = Self::in_turn(file, |reader| reader.begin_file(file_name))?;
         let name = format!("{} and {} more", replay.name, following.len());
@@ -232,7 +231,10 @@ impl<'a> Replay<'a> {
             has_all &= file.length.is_some();
             file.scan_times(&mut times)?;
         }
-        Ok(times.filter(|_| has_all))
+        if !has_all {
+            return Ok(None);
+        }
+        Ok(times)
     }
 
     /// Returns whether the capture is in a file, which has an end.
@@ -337,14 +339,16 @@ impl<'a> Replay<'a> {
 
 /// Returns whether a word names a recording: `-`, or a file or pipe that exists, unless a device has this name.
 pub fn is_recording(word: &str, root: &Path) -> bool {
+    if word == "-" {
+        return true;
+    }
+    let Ok(metadata) = Path::new(word).metadata() else {
+        return false;
+    };
     // The kernel's files show up as regular ones.
     let is_of_kernel = word.starts_with("/proc/") || word.starts_with("/sys/");
-    let is_stream = |path: &Path| {
-        path.metadata().is_ok_and(|metadata| {
-            metadata.is_file() && !is_of_kernel || metadata.file_type().is_fifo()
-        })
-    };
-    word == "-" || is_stream(Path::new(word)) && !is_device_name(word, root)
+    let is_stream = metadata.is_file() && !is_of_kernel || metadata.file_type().is_fifo();
+    is_stream && !is_device_name(word, root)
 }
 
 /// Returns whether the running system has a device of this name.
@@ -366,49 +370,45 @@ pub fn open_range(range: &TimeRange, replay: &Replay<'_>) -> Result<RangeFilter>
             sanitize(&tz.unwrap_or_default().to_string_lossy())
         ),
     };
-    let name = || sanitize(replay.name()).into_owned();
-    if let Some((option, point)) = range
-        .points()
-        .find(|(_, point)| point.before_end().is_some() && !replay.is_file())
-    {
-        bail!(
+    let mut needs_whole = false;
+    for (option, point) in range.points() {
+        let is_before_end = point.before_end().is_some();
+        ensure!(
+            !is_before_end || replay.is_file(),
             "{option} {point} is not known while {} is read from a pipe; save the capture to a file first",
-            name()
+            sanitize(replay.name())
         );
+        // Whether a local time occurs again is known only from the last time.
+        needs_whole |= is_before_end || point.needs_time_zone();
     }
-    // Whether a local time occurs again is known only from the last time.
-    let needs_whole = range
-        .points()
-        .any(|(_, point)| point.before_end().is_some() || point.needs_time_zone());
-    let whole = if needs_whole {
-        replay.scan_times()?
-    } else {
-        None
-    };
+    let mut whole = None;
+    if needs_whole {
+        whole = replay.scan_times()?;
+    }
     Ok(RangeFilter::new(range.clone(), zone, whole))
 }
 
 /// Returns the zone and the latest date for the times of a capture: a file ends before it was last changed.
 fn local_times(file: &File, clock: &dyn Clock) -> LocalTimes {
     // It may be in another zone, or be a pipe that is written meanwhile.
-    let (zone_slack, pipe_slack) = (
-        SignedDuration::from_hours(24),
-        SignedDuration::from_hours(31 * 24),
-    );
-    let changed = file
-        .metadata()
-        .ok()
-        .filter(std::fs::Metadata::is_file)
-        .and_then(|file| file.modified().ok());
-    let changed = changed
-        .and_then(|time| Timestamp::try_from(time).ok())
-        .map(|time| (time, zone_slack));
-    let (end, slack) = changed.unwrap_or_else(|| (clock.wall(), pipe_slack));
+    let (end, slack) = match changed(file) {
+        Some(time) => (time, SignedDuration::from_hours(24)),
+        None => (clock.wall(), SignedDuration::from_hours(31 * 24)),
+    };
     let zone = local_time_zone(std::env::var_os("TZ").as_deref());
     LocalTimes {
         zone,
         latest: end.saturating_add(slack).unwrap_or(end),
     }
+}
+
+/// Returns the time at which a file was last changed; `None` for a pipe.
+fn changed(file: &File) -> Option<Timestamp> {
+    let metadata = file.metadata().ok()?;
+    if !metadata.is_file() {
+        return None;
+    }
+    Timestamp::try_from(metadata.modified().ok()?).ok()
 }
 
 /// Passes the text of the samples of a capture from one time to another to `write`, and returns their number.
@@ -492,12 +492,13 @@ impl<'a> CaptureFile<'a> {
     /// Returns the text of the capture, which `input` reads.
     fn text<R: Read>(&self, input: R) -> Result<Text<R>> {
         // A file without zeros at its end may still grow.
-        let end = self.length.and_then(|length| {
-            length_without_zeros(&self.file, MIN_LOST_ZEROS)
-                .ok()
-                .filter(|end| *end < length)
-        });
-        let data = end.map_or(u64::MAX, |end| end.saturating_sub(self.start));
+        let mut data = u64::MAX;
+        if let Some(length) = self.length
+            && let Ok(end) = length_without_zeros(&self.file, MIN_LOST_ZEROS)
+            && end < length
+        {
+            data = end.saturating_sub(self.start);
+        }
         decompress(input, data, &self.name).map_err(|error| self.error(error))
     }
 

@@ -1,9 +1,10 @@
 //! The source of samples: the running system or a capture.
 
 use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail, ensure};
 
 use super::input::{Input, Stacked};
 use super::{
@@ -31,6 +32,20 @@ pub type OnWarning<'w> = &'w mut dyn FnMut(&CaptureWarning);
 /// Called with each sample of the running system, and the texts that it was read from.
 pub type OnLiveSample<'a> = Box<dyn FnMut(&mut Sample, &Live<'a>) + 'a>;
 
+/// The interval of the running system, which another thread may change at any time.
+#[derive(Clone)]
+pub struct SharedInterval(Arc<Mutex<Duration>>);
+
+impl SharedInterval {
+    pub fn get(&self) -> Duration {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn set(&self, interval: Duration) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = interval;
+    }
+}
+
 /// Samples of the running system, each at its deadline, or of a capture.
 pub struct SampleSource<'a> {
     input: &'a Input,
@@ -48,6 +63,9 @@ enum SourceKind<'a> {
 
 struct LiveSource<'a> {
     live: Live<'a>,
+    interval: SharedInterval,
+    /// True if samples are also taken within long intervals.
+    subdivides: bool,
     /// `None` before the first sample.
     deadlines: Option<SampleDeadlines>,
     /// `None` if cgroups and processes are not scanned.
@@ -87,8 +105,11 @@ impl<'a> SampleSource<'a> {
         if input.scans_io {
             scanner = Some(IoScanner::start(&input.root, clock, input.scan_scope)?);
         }
+        let interval = input.interval.unwrap_or(DEFAULT_INTERVAL);
         let source = LiveSource {
             live,
+            interval: SharedInterval(Arc::new(Mutex::new(interval))),
+            subdivides: false,
             deadlines: None,
             scanner,
             health,
@@ -154,6 +175,14 @@ impl<'a> SampleSource<'a> {
         self.replay()?.header()
     }
 
+    /// The interval of the running system, to be changed; `None` for a capture, or if another thread takes the samples.
+    pub fn shared_interval(&self) -> Option<SharedInterval> {
+        match &self.kind {
+            SourceKind::Live(source) => Some(source.interval.clone()),
+            SourceKind::Received(_) | SourceKind::Replay(_) => None,
+        }
+    }
+
     /// Also passes each sample of the running system to `tap`.
     pub fn tap(&mut self, tap: OnLiveSample<'a>) {
         if let Some(source) = self.live() {
@@ -190,8 +219,12 @@ impl<'a> SampleSource<'a> {
 
     /// The requested time between the samples of a report; `None` for a capture that does not record it.
     pub fn requested_interval(&self) -> Option<Duration> {
-        if self.is_live() {
-            return Some(self.input.interval.unwrap_or(DEFAULT_INTERVAL));
+        match &self.kind {
+            SourceKind::Live(source) => return Some(source.interval.get()),
+            SourceKind::Received(_) => {
+                return Some(self.input.interval.unwrap_or(DEFAULT_INTERVAL));
+            }
+            SourceKind::Replay(_) => {}
         }
         // Aggregated samples are farther apart, never closer.
         Some(Duration::from_nanos(self.header()?.interval_ns?)).max(self.input.interval)
@@ -199,14 +232,11 @@ impl<'a> SampleSource<'a> {
 
     /// Starts the deadlines of the running system after its first sample: if `subdivides`, also within a long interval.
     pub fn start_deadlines(&mut self, first: &Sample, subdivides: bool) {
-        let interval = self.input.interval.unwrap_or(DEFAULT_INTERVAL);
         if let Some(source) = self.live() {
             let start = first.at.monotonic.unwrap_or_default();
-            let max_step = if subdivides {
-                MAX_SAMPLE_STEP
-            } else {
-                interval
-            };
+            source.subdivides = subdivides;
+            let interval = source.interval.get();
+            let max_step = source.max_step(interval);
             source.deadlines = Some(SampleDeadlines::new(start, interval, max_step));
         }
     }
@@ -215,7 +245,11 @@ impl<'a> SampleSource<'a> {
     /// thread decides when samples are taken.
     pub fn next_deadline(&mut self, now: Duration) -> Option<(Duration, u64)> {
         let source = self.live()?;
-        let next = source.deadlines.as_mut()?.next(now);
+        let interval = source.interval.get();
+        let max_step = source.max_step(interval);
+        let deadlines = source.deadlines.as_mut()?;
+        deadlines.set_interval(interval, max_step, now);
+        let next = deadlines.next(now);
         if let Some(scanner) = &mut source.scanner {
             scanner.request(next.0);
         }
@@ -224,8 +258,10 @@ impl<'a> SampleSource<'a> {
 
     /// Skips the intervals that ended while the wait for the last deadline lasted too long, and returns their number.
     pub fn skip_passed(&mut self, now: Duration) -> u64 {
-        let deadlines = self.live().and_then(|source| source.deadlines.as_mut());
-        deadlines.map_or(0, |deadlines| deadlines.skip_passed(now))
+        match self.deadlines() {
+            Some(deadlines) => deadlines.skip_passed(now),
+            None => 0,
+        }
     }
 
     /// Returns whether a sample of the running system ends an interval; `None` for a capture.
@@ -238,8 +274,14 @@ impl<'a> SampleSource<'a> {
 
     /// Goes on to the next interval if the one that has begun is over, and returns whether it is.
     pub fn ends_interval_at(&mut self, now: Duration) -> bool {
-        let deadlines = self.live().and_then(|source| source.deadlines.as_mut());
-        deadlines.is_none_or(|deadlines| deadlines.ends_interval(now))
+        match self.deadlines() {
+            Some(deadlines) => deadlines.ends_interval(now),
+            None => true,
+        }
+    }
+
+    fn deadlines(&mut self) -> Option<&mut SampleDeadlines> {
+        self.live()?.deadlines.as_mut()
     }
 
     /// Returns whether the last sample precedes the range of time that is shown.
@@ -280,8 +322,10 @@ impl<'a> SampleSource<'a> {
             return with_stated(reread_topology(&self.input.root, previous), self.input);
         };
         source.header_count = source.replay.state().header_count;
-        let recorded = recorded_topology(&source.replay).cloned();
-        let topology = recorded.unwrap_or_else(|| Topology::from_names(&newest.devices));
+        let topology = match recorded_topology(&source.replay) {
+            Some(recorded) => recorded.clone(),
+            None => Topology::from_names(&newest.devices),
+        };
         with_stated(topology, self.input)
     }
 
@@ -297,18 +341,18 @@ impl<'a> SampleSource<'a> {
     pub fn host_name(&self) -> Option<String> {
         match self.is_live() {
             true => read_hostname(&self.input.root),
-            false => self.header().and_then(|header| header.host.clone()),
+            false => self.header()?.host.clone(),
         }
     }
 
     /// Returns the machine as its firmware identifies itself; that of a capture without a header is unknown.
     pub fn machine(&self) -> Machine {
-        match self.is_live() {
-            true => read_machine(&self.input.root),
-            false => self
-                .header()
-                .map(|header| header.machine.clone())
-                .unwrap_or_default(),
+        if self.is_live() {
+            return read_machine(&self.input.root);
+        }
+        match self.header() {
+            Some(header) => header.machine.clone(),
+            None => Machine::default(),
         }
     }
 
@@ -320,35 +364,50 @@ impl<'a> SampleSource<'a> {
                 source.place != Place::Following
                     && source.replay.state().header_count != source.header_count
             }
-            SourceKind::Live(_) | SourceKind::Received(_) => newest
-                .at
-                .monotonic
-                .is_some_and(|now| now > self.topology_read_at + MAX_TOPOLOGY_AGE),
+            SourceKind::Live(_) | SourceKind::Received(_) => {
+                newest.at.monotonic > Some(self.topology_read_at + MAX_TOPOLOGY_AGE)
+            }
         }
     }
 
     /// Returns whether the topology is known rather than inferred from device names.
     pub fn has_known_topology(&self) -> bool {
-        let is_recorded = |replay| recorded_topology(replay).is_some();
-        !self.input.stack.is_empty() || self.replay().is_none_or(is_recorded)
+        match self.replay() {
+            Some(replay) if self.input.stack.is_empty() => recorded_topology(replay).is_some(),
+            _ => true,
+        }
     }
 
     /// Returns the baselines of the recording that is replayed; none without a recording.
     pub fn recorded_baselines(&self) -> &RecordedBaselines {
         static NONE: RecordedBaselines = RecordedBaselines::NONE;
-        self.header().map_or(&NONE, |header| &header.baselines)
+        match self.header() {
+            Some(header) => &header.baselines,
+            None => &NONE,
+        }
     }
 
     /// Returns a resolver of names in /dev and of paths on devices, for samples of the running system, also if they were kept;
     /// `None` for a capture.
     pub fn resolver(&self) -> Option<DeviceResolver> {
+        if self.input.from.is_some() {
+            return None;
+        }
         let root = &self.input.root;
-        let is_of_this_host = self.input.from.is_none();
-        is_of_this_host.then(|| DeviceResolver::new(root, &[root.join("sys")]))
+        Some(DeviceResolver::new(root, &[root.join("sys")]))
     }
 }
 
 impl LiveSource<'_> {
+    /// The longest time between samples of an interval of this length.
+    fn max_step(&self, interval: Duration) -> Duration {
+        if self.subdivides {
+            MAX_SAMPLE_STEP
+        } else {
+            interval
+        }
+    }
+
     fn read(&mut self, sample: &mut Sample, on_warning: OnWarning<'_>) -> Result<bool> {
         let on_error = |line, error: LineError| {
             on_warning(&CaptureWarning::new(
@@ -365,10 +424,10 @@ impl LiveSource<'_> {
             self.live.read(sample, on_error)?;
         }
         let now = sample.at.monotonic.unwrap_or_default();
-        sample.io_scan = self
-            .scanner
-            .as_mut()
-            .and_then(|scanner| scanner.latest(now));
+        sample.io_scan = match &mut self.scanner {
+            Some(scanner) => scanner.latest(now),
+            None => None,
+        };
         sample.health = self.health.latest(now);
         if let Some(on_sample) = &mut self.on_sample {
             on_sample(sample, &self.live);
@@ -391,10 +450,7 @@ impl ReplaySource<'_> {
         let found = self.replay.next(previous, sample);
         let warnings = self.replay.take_warnings();
         let name = sanitize(self.replay.name());
-        if let Some(warning) = warnings
-            .iter()
-            .find(|warning| is_strict && !warning.is_note())
-        {
+        if is_strict && let Some(warning) = warnings.iter().find(|warning| !warning.is_note()) {
             bail!("{name}:{}: {}", warning.line, warning.text);
         }
         warnings.iter().for_each(&mut *on_warning);
@@ -422,17 +478,22 @@ impl ReplaySource<'_> {
 /// # Errors
 /// If it lacks one.
 pub fn check_stated(topology: &Topology, input: &Input) -> Result<()> {
-    let has = |name: &&String| topology.nodes().iter().any(|node| node.name == **name);
-    if let Some((missing, class)) = input.classes.iter().find(|(device, _)| !has(&device)) {
-        let (missing, class) = (sanitize(missing), class.name());
-        bail!("--class {missing}={class}: there is no device {missing}");
+    for (device, class) in &input.classes {
+        let name = sanitize(device);
+        ensure!(
+            topology.node(device).is_some(),
+            "--class {name}={}: there is no device {name}",
+            class.name()
+        );
     }
     for Stacked { device, below } in &input.stack {
-        if let Some(missing) = std::iter::once(device).chain(below).find(|name| !has(name)) {
-            let (below, missing) = (sanitize(&below.join(",")).into_owned(), sanitize(missing));
-            bail!(
-                "--stack {}={below}: the capture has no device {missing}",
-                sanitize(device)
+        for name in std::iter::once(device).chain(below) {
+            ensure!(
+                topology.node(name).is_some(),
+                "--stack {}={}: the capture has no device {}",
+                sanitize(device),
+                sanitize(&below.join(",")),
+                sanitize(name)
             );
         }
     }
@@ -445,14 +506,16 @@ pub fn with_stated(topology: Topology, input: &Input) -> Topology {
         return topology;
     }
     let mut nodes: Vec<Node> = topology.into();
-    for (device, class) in &input.classes {
-        for node in nodes.iter_mut().filter(|node| node.name == *device) {
-            node.stated_class = Some(*class);
+    for node in &mut nodes {
+        for (device, class) in &input.classes {
+            if node.name == *device {
+                node.stated_class = Some(*class);
+            }
         }
-    }
-    for Stacked { device, below } in &input.stack {
-        for node in nodes.iter_mut().filter(|node| node.name == *device) {
-            node.backing_devices.clone_from(below);
+        for Stacked { device, below } in &input.stack {
+            if node.name == *device {
+                node.backing_devices.clone_from(below);
+            }
         }
     }
     Topology::new(nodes)
@@ -461,5 +524,8 @@ pub fn with_stated(topology: Topology, input: &Input) -> Topology {
 /// Returns the topology in the header of a recording; `None` for a capture without one.
 fn recorded_topology<'r>(replay: &'r Replay<'_>) -> Option<&'r Topology> {
     let topology = &replay.header()?.topology;
-    (!topology.nodes().is_empty()).then_some(topology)
+    if topology.nodes().is_empty() {
+        return None;
+    }
+    Some(topology)
 }

@@ -109,7 +109,10 @@ pub(super) fn read_text(path: &Path) -> Option<String> {
 pub(super) fn read_line(path: &Path) -> Option<String> {
     let text = read_text(path)?;
     let line = text.lines().next()?.trim();
-    (!line.is_empty()).then(|| line.to_owned())
+    if line.is_empty() {
+        return None;
+    }
+    Some(line.to_owned())
 }
 
 /// Reads a text file that a user or blkstat wrote, such as a configuration file.
@@ -172,14 +175,16 @@ pub fn read_first_file(paths: &[PathBuf], limit: Duration) -> FirstFile {
         return FirstFile::Missing;
     }
     let paths = paths.to_vec();
-    let read = move || {
-        let files = paths.into_iter().map(|path| (read_text_file(&path), path));
-        let mut found = files.filter(|(text, _)| !text.as_ref().is_err_and(is_unavailable));
-        found.next().map_or(FirstFile::Missing, |(text, path)| {
-            FirstFile::Found(path, text)
-        })
-    };
-    read_within(limit, read).unwrap_or(FirstFile::TimedOut)
+    let found = read_within(limit, move || {
+        for path in paths {
+            match read_text_file(&path) {
+                Err(error) if is_unavailable(&error) => {}
+                text => return FirstFile::Found(path, text),
+            }
+        }
+        FirstFile::Missing
+    });
+    found.unwrap_or(FirstFile::TimedOut)
 }
 
 /// Returns whether the error says that there is no such file for this user.
@@ -192,9 +197,7 @@ fn is_unavailable(error: &io::Error) -> bool {
 
 /// Returns the last component of a path; `None` if there is none or it is not UTF-8.
 pub(super) fn file_name(path: &Path) -> Option<String> {
-    path.file_name()
-        .and_then(|name| name.to_str())
-        .map(str::to_owned)
+    Some(path.file_name()?.to_str()?.to_owned())
 }
 
 /// Returns the last component of the path that a symbolic link points to; `None` if this is not a link.
@@ -243,17 +246,21 @@ pub(super) fn resolve_in_root(root: &Path, path: PathBuf) -> PathBuf {
     if root == Path::new("/") {
         return path;
     }
-    let is_below = |target: &Path| {
-        target.starts_with(root)
-            || root
-                .canonicalize()
-                .is_ok_and(|root| target.starts_with(root))
-    };
     match path.read_link() {
-        Ok(target) if target.is_absolute() && !is_below(&target) => {
+        Ok(target) if target.is_absolute() && !is_below(&target, root) => {
             root.join(target.strip_prefix("/").unwrap_or(&target))
         }
         _ => path,
+    }
+}
+
+fn is_below(target: &Path, root: &Path) -> bool {
+    if target.starts_with(root) {
+        return true;
+    }
+    match root.canonicalize() {
+        Ok(real_root) => target.starts_with(real_root),
+        Err(_) => false,
     }
 }
 

@@ -49,18 +49,24 @@ impl ReadFailure {
     /// Takes the error of a sample, or none. Returns what to say about the file that it is read from.
     pub fn observe(&mut self, error: Option<&anyhow::Error>) -> Option<String> {
         let Some(error) = error else {
-            let missed = std::mem::take(&mut self.missed);
-            let s = if missed == 1 { "" } else { "s" };
-            return (missed > 0).then(|| format!("can be read again; {missed} sample{s} missed"));
+            return match std::mem::take(&mut self.missed) {
+                0 => None,
+                1 => Some("can be read again; 1 sample missed".to_owned()),
+                missed => Some(format!("can be read again; {missed} samples missed")),
+            };
         };
         self.missed += 1;
+        if self.missed > 1 {
+            return None;
+        }
         let cause = error.root_cause();
-        let cause = match cause.downcast_ref::<io::Error>() {
+        let text = match cause.downcast_ref::<io::Error>() {
             Some(error) => os_error_text(error),
             None => cause.to_string(),
         };
-        (self.missed == 1)
-            .then(|| format!("cannot be read: {cause}; samples are missed until it can"))
+        Some(format!(
+            "cannot be read: {text}; samples are missed until it can"
+        ))
     }
 }
 
@@ -197,8 +203,9 @@ impl<'a> StepSource<'a> {
             if let Some(next) = self.read(on_warning)? {
                 return Ok(next);
             }
-            let follows = |older| elapsed(older, &self.incoming).is_some();
-            if follows(&self.newest) && follows(self.first()) {
+            if elapsed(&self.newest, &self.incoming).is_some()
+                && elapsed(self.first(), &self.incoming).is_some()
+            {
                 return Ok(self.advance());
             }
             if self.steps > 0 {
@@ -254,11 +261,10 @@ impl<'a> StepSource<'a> {
             }
             Ok(_) => Ok(Some(Next::End)),
             // A signal interrupts a read; that is not the capture's fault.
-            Err(error) => self
-                .clock
-                .signal()
-                .map(|signal| Some(Next::Signal(signal)))
-                .ok_or(error),
+            Err(error) => match self.clock.signal() {
+                Some(signal) => Ok(Some(Next::Signal(signal))),
+                None => Err(error),
+            },
         }
     }
 
@@ -297,8 +303,10 @@ impl<'a> StepSource<'a> {
 
     /// Returns whether the last sample ends an interval.
     fn is_due(&mut self) -> bool {
-        let is_end = self.samples.ends_interval(&self.newest);
-        is_end.unwrap_or_else(|| self.resampling.is_due(&self.previous.at, &self.newest.at))
+        match self.samples.ends_interval(&self.newest) {
+            Some(is_end) => is_end,
+            None => self.resampling.is_due(&self.previous.at, &self.newest.at),
+        }
     }
 
     /// Returns the topology of the devices of the last sample. `previous` is the one returned before, or empty.
@@ -315,8 +323,8 @@ impl<'a> StepSource<'a> {
 
 /// The time between two samples; `None` across a break.
 fn elapsed(older: &Sample, newer: &Sample) -> Option<Span> {
-    newer
-        .at
-        .since(&older.at)
-        .filter(|_| newer.segment == older.segment)
+    if newer.segment != older.segment {
+        return None;
+    }
+    newer.at.since(&older.at)
 }

@@ -138,18 +138,24 @@ impl RangeFilter {
             Some(times) => {
                 let before = *times;
                 times.observe(at);
-                self.begin
-                    .iter_mut()
-                    .chain(&mut self.end)
-                    .for_each(|bound| bound.observe(&before, times));
+                for bound in [&mut self.begin, &mut self.end].into_iter().flatten() {
+                    bound.observe(&before, times);
+                }
             }
         }
-        let is_passed = |bound: &Option<Bound>| bound.as_ref().map(|bound| bound.is_passed);
-        match (is_passed(&self.begin), is_passed(&self.end)) {
-            (Some(false), Some(true)) => Err(self.order_message()),
-            (Some(false), _) => Ok(Place::Preceding),
-            (_, Some(true)) => Ok(Place::Following),
-            _ => Ok(Place::Within),
+        let has_begun = match &self.begin {
+            Some(begin) => begin.is_passed,
+            None => true,
+        };
+        let has_ended = match &self.end {
+            Some(end) => end.is_passed,
+            None => false,
+        };
+        match (has_begun, has_ended) {
+            (false, true) => Err(self.order_message()),
+            (false, false) => Ok(Place::Preceding),
+            (true, true) => Ok(Place::Following),
+            (true, false) => Ok(Place::Within),
         }
     }
 
@@ -170,19 +176,22 @@ impl RangeFilter {
     /// Returns, once, which moment was taken for a point that occurs more than once.
     pub fn take_note(&mut self) -> Option<String> {
         let latest = self.whole.as_ref().or(self.so_far.as_ref())?.latest;
-        let is_repeated = |bound: &&Bound| bound.again.is_some_and(|again| again <= latest);
-        let bound = self
-            .begin
-            .iter()
-            .chain(&self.end)
-            .find(is_repeated)
-            .filter(|_| !self.has_noted)?;
-        self.has_noted = true;
-        let Bound { option, point, .. } = bound;
-        let taken = self.text(bound.moment(latest));
-        Some(format!(
-            "{option} {point} occurs more than once in the capture; taken as {taken}"
-        ))
+        if self.has_noted {
+            return None;
+        }
+        for bound in [&self.begin, &self.end].into_iter().flatten() {
+            if let Some(again) = bound.again
+                && again <= latest
+            {
+                self.has_noted = true;
+                let Bound { option, point, .. } = bound;
+                let taken = self.text(bound.moment(latest));
+                return Some(format!(
+                    "{option} {point} occurs more than once in the capture; taken as {taken}"
+                ));
+            }
+        }
+        None
     }
 
     /// Finds the moments that the points mean in a capture that begins at `first`.
@@ -190,16 +199,15 @@ impl RangeFilter {
         // The first time is within the capture also as it is displayed, without fractions of a second.
         let start = Timestamp::from_second(first.as_second()).unwrap_or(first);
         let TimeRange { begin, end, .. } = self.range.clone();
-        self.begin = begin
-            .map(|point| self.bound("--begin", point, start, start))
-            .transpose()?;
-        let from = self
-            .begin
-            .as_ref()
-            .map_or(start, |begin| begin.moment(first));
-        self.end = end
-            .map(|point| self.bound("--end", point, from, start))
-            .transpose()?;
+        let mut from = start;
+        if let Some(point) = begin {
+            let bound = self.bound("--begin", point, start, start)?;
+            from = bound.moment(first);
+            self.begin = Some(bound);
+        }
+        if let Some(point) = end {
+            self.end = Some(self.bound("--end", point, from, start)?);
+        }
         if let (Some(begin), Some(end)) = (&self.begin, &self.end) {
             let is_after = match (begin.target, end.target) {
                 (Target::At(begin), Target::At(end)) => begin >= end,
@@ -213,9 +221,10 @@ impl RangeFilter {
                 ));
             }
         }
-        self.whole
-            .as_ref()
-            .map_or(Ok(()), |whole| self.require_within(whole))
+        match &self.whole {
+            Some(whole) => self.require_within(whole),
+            None => Ok(()),
+        }
     }
 
     /// Finds a bound: its first moment from `from` on, or else from the start on.
@@ -230,17 +239,12 @@ impl RangeFilter {
         if moments.peek().is_none() {
             moments = point.moments_from(start, &self.zone).peekable();
         }
-        let target = match point.kind {
-            Kind::AfterStart(after_start) => Some(Target::AfterStart(after_start)),
-            Kind::BeforeEnd(before_end) => {
-                let after_start = self
-                    .whole
-                    .as_ref()
-                    .and_then(|whole| whole.elapsed.checked_sub(before_end));
-                after_start
-                    .filter(|after_start| !after_start.is_negative())
-                    .map(Target::AfterStart)
+        let target = match (point.kind, &self.whole) {
+            (Kind::AfterStart(after_start), _) => Some(Target::AfterStart(after_start)),
+            (Kind::BeforeEnd(before_end), Some(whole)) if before_end <= whole.elapsed => {
+                Some(Target::AfterStart(whole.elapsed - before_end))
             }
+            (Kind::BeforeEnd(_), _) => None,
             _ => moments.next().map(Target::At),
         };
         let again = moments.next();
@@ -257,12 +261,8 @@ impl RangeFilter {
     }
 
     fn require_within(&self, times: &CaptureTimes) -> Result<(), String> {
-        let Some(outside) = self
-            .begin
-            .iter()
-            .chain(&self.end)
-            .find(|bound| !bound.is_within(times))
-        else {
+        let mut bounds = [&self.begin, &self.end].into_iter().flatten();
+        let Some(outside) = bounds.find(|bound| !bound.is_within(times)) else {
             return Ok(());
         };
         // An end whose time of day occurs only before the beginning.
@@ -278,9 +278,10 @@ impl RangeFilter {
     }
 
     fn order_message(&self) -> String {
-        let text =
-            |point: &Option<TimePoint>| point.as_ref().map(ToString::to_string).unwrap_or_default();
-        let (begin, end) = (text(&self.range.begin), text(&self.range.end));
+        let [begin, end] = [&self.range.begin, &self.range.end].map(|point| match point {
+            Some(point) => point.to_string(),
+            None => String::new(),
+        });
         format!("--end {end} comes before --begin {begin} in the capture")
     }
 
@@ -309,10 +310,7 @@ impl RangeFilter {
             ),
             None => format!("the capture, which begins at {first}"),
         };
-        if [times.first, times.latest]
-            .iter()
-            .any(|at| point.is_skipped(*at, &self.zone))
-        {
+        if point.is_skipped(times.first, &self.zone) || point.is_skipped(times.latest, &self.zone) {
             format!(
                 "{option} {point} is a time that the clock skipped when it was set forward, in {capture}"
             )

@@ -35,10 +35,8 @@ impl TimeRange {
 
     /// The points that are given, with the options that give them.
     pub fn points(&self) -> impl Iterator<Item = (&'static str, &TimePoint)> {
-        let points = [("--begin", &self.begin), ("--end", &self.end)];
-        points
-            .into_iter()
-            .filter_map(|(option, point)| Some((option, point.as_ref()?)))
+        let begin = self.begin.iter().map(|point| ("--begin", point));
+        begin.chain(self.end.iter().map(|point| ("--end", point)))
     }
 }
 
@@ -164,10 +162,10 @@ fn local_moments(at: DateTime, zone: &TimeZone) -> Vec<Timestamp> {
         AmbiguousOffset::Fold { before, after } => vec![before, after],
         AmbiguousOffset::Gap { .. } => Vec::new(),
     };
-    let mut moments: Vec<Timestamp> = offsets
-        .into_iter()
-        .filter_map(|offset| offset.to_timestamp(at).ok())
-        .collect();
+    let mut moments = Vec::new();
+    for offset in offsets {
+        moments.extend(offset.to_timestamp(at));
+    }
     moments.sort();
     moments
 }
@@ -182,12 +180,15 @@ fn clock_time(text: &str) -> Option<Kind> {
     };
     let is_time_of_day = padded.as_bytes().get(2) == Some(&b':') && padded.len() <= 18;
     if is_time_of_day {
-        return padded.parse().ok().map(Kind::TimeOfDay);
+        return Some(Kind::TimeOfDay(padded.parse().ok()?));
     }
-    let is_date = text.as_bytes().get(4) == Some(&b'-');
-    let absolute = || text.parse().ok().map(Kind::Absolute);
-    let local = || text.parse().ok().map(Kind::Local);
-    is_date.then(|| absolute().or_else(local)).flatten()
+    if text.as_bytes().get(4) != Some(&b'-') {
+        return None;
+    }
+    match text.parse() {
+        Ok(absolute) => Some(Kind::Absolute(absolute)),
+        Err(_) => Some(Kind::Local(text.parse().ok()?)),
+    }
 }
 
 /// Parses a duration: numbers with units, such as `10m`, `1h30m` or `1.5h`; seconds without a unit.
@@ -217,10 +218,11 @@ fn duration(text: &str) -> Option<SignedDuration> {
         seconds += number.parse::<f64>().ok()? * seconds_in_unit;
         rest = after;
     }
-    let is_valid = rest.is_empty() && !text.is_empty() && (0.0..=MAX_DURATION_S).contains(&seconds);
-    is_valid
-        .then(|| SignedDuration::try_from_secs_f64(seconds).ok())
-        .flatten()
+    let is_whole = rest.is_empty() && !text.is_empty();
+    if !is_whole || !(0.0..=MAX_DURATION_S).contains(&seconds) {
+        return None;
+    }
+    SignedDuration::try_from_secs_f64(seconds).ok()
 }
 
 #[cfg(test)]

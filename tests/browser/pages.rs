@@ -331,7 +331,11 @@ fn hostile_names_do_nothing() {
         };
         let host = "</title><script>hacked=3</script>'\"\\u{2067}&lt;\\u{1b}]0;x\\u{7}";
         assert_eq!(shown("header .source b")[0], host);
-        assert_eq!(shown("title")[0], format!("blkstat report: {host}"));
+        assert!(
+            shown("title")[0].starts_with(&format!("{host}: ")),
+            "{:?}",
+            shown("title")
+        );
         let device = "<img/src=x:/onerror=hacked=1></script><script>hacked=2</script>\"'`\\u{202e}&amp;\\u{1b}[31m\\u{7}";
         let devices = [
             shown("#d0 h2 bdi"),

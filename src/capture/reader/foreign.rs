@@ -62,12 +62,10 @@ impl Candidates {
                 digits,
                 followers: 0,
             };
-            for before in self
-                .times
-                .iter_mut()
-                .filter(|before| before.slot.is_like(slot))
-            {
-                before.slot.followers += 1;
+            for before in &mut self.times {
+                if before.slot.is_like(slot) {
+                    before.slot.followers += 1;
+                }
             }
             self.times.push(Candidate { slot, found, line });
         }
@@ -79,8 +77,10 @@ impl Candidates {
 
     /// Returns whether other lines are between the time and the copy; `false` without a time.
     fn has_lines_behind(&self, slot: Slot) -> bool {
-        self.at(slot)
-            .is_some_and(|candidate| candidate.line < self.last_line)
+        match self.at(slot) {
+            Some(candidate) => candidate.line < self.last_line,
+            None => false,
+        }
     }
 }
 
@@ -176,14 +176,15 @@ impl Spread {
     /// Takes the distance from the copies so far, unless it is stated.
     fn measure(&mut self, before: Timestamp, written: Timestamp) {
         let is_gap = written.duration_since(before) > self.unit;
-        self.since = match self.since.filter(|_| !is_gap) {
-            Some((first, copies)) => {
+        self.since = match self.since {
+            Some((first, copies)) if !is_gap => {
                 if written != before && !self.is_stated {
                     self.step = written.duration_since(first) / (copies + 1);
                 }
                 Some((first, copies.saturating_add(1)))
             }
-            None => Some((written, 0)).filter(|_| written != before),
+            _ if written != before => Some((written, 0)),
+            _ => None,
         };
     }
 }
@@ -211,9 +212,10 @@ impl Clock {
                 since: Some((written, 0)),
             });
         }
-        self.spread
-            .as_mut()
-            .map_or(written, |spread| spread.next(written))
+        match &mut self.spread {
+            Some(spread) => spread.next(written),
+            None => written,
+        }
     }
 
     fn advance(&mut self, found: &FoundTime) -> Timestamp {
@@ -258,12 +260,12 @@ impl Clock {
             SignedDuration::ZERO
         };
         self.carried += by;
-        let time = add(time, by);
-        self.usual = Some(time.duration_since(latest))
-            .filter(|step| *step > SignedDuration::ZERO)
-            .or(self.usual);
-        self.latest = Some(time);
-        time
+        let carried = add(time, by);
+        if carried > latest {
+            self.usual = Some(carried.duration_since(latest));
+        }
+        self.latest = Some(carried);
+        carried
     }
 
     /// Returns the time in its zone. One of an hour that occurs twice is taken so that it follows the time before.
@@ -277,11 +279,12 @@ impl Clock {
             .zone
             .to_ambiguous_timestamp(self.local.civil(found));
         let is_fold = matches!(ambiguous.offset(), AmbiguousOffset::Fold { .. });
-        let is_over = self
-            .latest
-            .is_some_and(|latest| add(earlier, self.carried) <= latest);
-        let later = ambiguous.later().ok().filter(|_| is_fold && is_over);
-        later.unwrap_or(earlier)
+        match self.latest {
+            Some(latest) if is_fold && add(earlier, self.carried) <= latest => {
+                ambiguous.later().unwrap_or(earlier)
+            }
+            _ => earlier,
+        }
     }
 }
 
@@ -364,16 +367,15 @@ impl FirstCopies {
         let mut in_line = Candidates::default();
         in_line.add(&text[..at], true, self.line);
         if let Some(copy) = self.copies.last() {
-            let is_earlier = |now: &&Candidate| {
-                let before = copy
-                    .at(now.slot)
-                    .map(|before| before.found.time.duration_since(now.found.time));
-                before.is_some_and(|back| {
-                    back > SignedDuration::ZERO && back < SignedDuration::from_hours(11)
-                })
-            };
-            self.going_back
-                .extend(in_line.times.iter().filter(is_earlier).map(|now| now.slot));
+            for now in &in_line.times {
+                let Some(before) = copy.at(now.slot) else {
+                    continue;
+                };
+                let back = before.found.time.duration_since(now.found.time);
+                if back > SignedDuration::ZERO && back < SignedDuration::from_hours(11) {
+                    self.going_back.push(now.slot);
+                }
+            }
         }
         self.names.insert(name.to_owned());
         name.clone_into(&mut self.last_name);
@@ -404,9 +406,10 @@ impl FirstCopies {
 
     /// Returns whether the copy so far has the devices of the first one.
     fn is_whole(&self) -> bool {
-        self.before
-            .first()
-            .is_some_and(|(count, last)| self.names.len() == *count && self.last_name == *last)
+        match self.before.first() {
+            Some((count, last)) => self.names.len() == *count && self.last_name == *last,
+            None => false,
+        }
     }
 
     /// Returns whether each time follows its copy: there is none before the first copy, which is whole.
@@ -414,10 +417,10 @@ impl FirstCopies {
         let [first, ..] = &self.copies[..] else {
             return false;
         };
-        let is_like_second = self
-            .before
-            .get(1)
-            .map_or_else(|| self.is_whole(), |second| *second == self.before[0]);
+        let is_like_second = match &self.before[..] {
+            [first, second, ..] => first == second,
+            _ => self.is_whole(),
+        };
         first.times.is_empty()
             && self.copies.len() > 1
             && is_like_second
@@ -427,28 +430,24 @@ impl FirstCopies {
     /// Returns the times that go on from copy to copy, the best first.
     fn clocks(&self) -> Vec<Advance> {
         let mut slots: Vec<Slot> = Vec::new();
-        for candidate in self
-            .copies
-            .iter()
-            .chain([&self.gap])
-            .flat_map(|copy| &copy.times)
-        {
-            let is_known =
-                slots.contains(&candidate.slot) || self.going_back.contains(&candidate.slot);
-            if !is_known && slots.len() < MAX_CANDIDATES {
-                slots.push(candidate.slot);
+        for copy in self.copies.iter().chain([&self.gap]) {
+            for Candidate { slot, .. } in &copy.times {
+                let is_known = slots.contains(slot) || self.going_back.contains(slot);
+                if !is_known && slots.len() < MAX_CANDIDATES {
+                    slots.push(*slot);
+                }
             }
         }
-        let mut clocks: Vec<Advance> = slots
-            .into_iter()
-            .filter_map(|slot| self.advance(slot))
-            .filter(|clock| clock.step_s > 0.0)
-            .collect();
+        let mut clocks = Vec::new();
+        for slot in slots {
+            clocks.extend(self.advance(slot));
+        }
+        clocks.retain(|clock| clock.step_s > 0.0);
         // The least of alike ones, because the counters beside a clock are faster.
         clocks.sort_by(|one, other| {
-            let key = |clock: &Advance| (clock.missing, clock.slot.rank());
-            key(one)
-                .cmp(&key(other))
+            one.missing
+                .cmp(&other.missing)
+                .then(one.slot.rank().cmp(&other.slot.rank()))
                 .then(one.step_s.total_cmp(&other.step_s))
         });
         let Some(&surest) = clocks.first() else {
@@ -475,17 +474,17 @@ impl FirstCopies {
         let (mut first, mut latest) = (None, None);
         let (mut missing, mut repeats, mut changes) = (0, 0, 0);
         let (mut is_fine, mut is_local) = (false, false);
-        for copy in self
-            .copies
-            .iter()
-            .chain(Some(&self.gap).filter(|_| self.is_time_after()))
-        {
+        let mut copies = Vec::from_iter(&self.copies);
+        if self.is_time_after() {
+            copies.push(&self.gap);
+        }
+        for copy in copies {
             let Some(candidate) = copy.at(slot) else {
                 missing += 1;
                 continue;
             };
             let time = clock.advance(&candidate.found);
-            if latest.is_some_and(|latest| time < latest) {
+            if Some(time) < latest {
                 return None;
             }
             let is_same = latest == Some(time);
@@ -515,27 +514,29 @@ impl FirstCopies {
     /// `every` is the distance if it is stated.
     fn spread(&self, slot: Slot, every: Option<Duration>) -> Option<Spread> {
         let mut clock = Clock::new(self.local.clone());
-        let found: Vec<FoundTime> = self
-            .copies
-            .iter()
-            .filter_map(|copy| Some(copy.at(slot)?.found))
-            .collect();
-        let times: Vec<Timestamp> = found.iter().map(|found| clock.advance(found)).collect();
-        let is_whole = |seconds: i64| {
-            times
-                .iter()
-                .all(|time| time.subsec_nanosecond() == 0 && time.as_second() % seconds == 0)
-        };
-        let unit = SignedDuration::from_secs(if is_whole(60) { 60 } else { 1 });
-        let every = every
-            .and_then(|every| SignedDuration::try_from(every).ok())
-            .filter(|every| *every < unit);
-        if !is_whole(1) || every.is_none() && times.windows(2).all(|pair| pair[0] != pair[1]) {
+        let mut times = Vec::new();
+        let mut changes = Vec::new();
+        for copy in &self.copies {
+            if let Some(candidate) = copy.at(slot) {
+                let time = clock.advance(&candidate.found);
+                if times.last().is_some_and(|before| time != *before) {
+                    changes.push(times.len());
+                }
+                times.push(time);
+            }
+        }
+        if !are_multiples(&times, 1) {
             return None;
         }
-        let changes: Vec<usize> = (1..times.len())
-            .filter(|at| times[*at] != times[at - 1])
-            .collect();
+        let unit_s = if are_multiples(&times, 60) { 60 } else { 1 };
+        let unit = SignedDuration::from_secs(unit_s);
+        let stated = match every.map(SignedDuration::try_from) {
+            Some(Ok(every)) if every < unit => Some(every),
+            _ => None,
+        };
+        if stated.is_none() && changes.len() + 1 >= times.len() {
+            return None;
+        }
         let (&first, &last) = (changes.first()?, changes.last()?);
         // With a single change, the first copies may have begun within a second.
         let (span, steps) = if first == last {
@@ -543,19 +544,17 @@ impl FirstCopies {
         } else {
             (times[last].duration_since(times[first]), last - first)
         };
-        let step = every.unwrap_or(span / i32::try_from(steps).ok()?);
+        let step = stated.unwrap_or(span / i32::try_from(steps).ok()?);
         // The latest copy of those that must not be earlier decides.
-        let late = |(at, time): (i32, &Timestamp)| time.duration_since(times[0]) - step * at;
-        let first_late = (0..)
-            .zip(&times)
-            .map(late)
-            .max()?
-            .clamp(SignedDuration::ZERO, unit - SignedDuration::from_nanos(1));
+        let mut first_late = SignedDuration::ZERO;
+        for (at, time) in (0..).zip(&times) {
+            first_late = first_late.max(time.duration_since(times[0]) - step * at);
+        }
         Some(Spread {
             unit,
             step,
-            is_stated: every.is_some(),
-            first_late,
+            is_stated: stated.is_some(),
+            first_late: first_late.min(unit - SignedDuration::from_nanos(1)),
             latest: None,
             since: None,
         })
@@ -570,14 +569,20 @@ impl FirstCopies {
         if self.copies.len() > MAX_ALIKE_COPIES {
             return None;
         }
-        let all = self
-            .copies
-            .iter()
-            .flat_map(|copy| &copy.times)
-            .map(|candidate| candidate.slot);
-        all.filter(|slot| !self.going_back.contains(slot))
-            .min_by_key(|slot| slot.rank())
+        let mut slots = Vec::new();
+        for copy in &self.copies {
+            slots.extend(copy.times.iter().map(|candidate| candidate.slot));
+        }
+        slots.retain(|slot| !self.going_back.contains(slot));
+        slots.into_iter().min_by_key(|slot| slot.rank())
     }
+}
+
+/// Returns whether all times are multiples of so many seconds.
+fn are_multiples(times: &[Timestamp], seconds: i64) -> bool {
+    times
+        .iter()
+        .all(|time| time.subsec_nanosecond() == 0 && time.as_second() % seconds == 0)
 }
 
 /// How a time goes on in the first copies.
@@ -650,19 +655,21 @@ impl ForeignLines {
         latest: Option<Timestamp>,
     ) -> Self {
         let slot = first.choose();
-        let latest = latest.filter(|_| slot.is_none());
-        let spread = slot.and_then(|slot| first.spread(slot, every));
+        let mut clock = Clock::new(first.local.clone());
+        let mut is_adjacent = true;
+        match slot {
+            Some(slot) => {
+                clock.spread = first.spread(slot, every);
+                is_adjacent = !first.copies.iter().any(|copy| copy.has_lines_behind(slot));
+            }
+            None => clock.latest = latest,
+        }
         Self {
-            clock: Clock {
-                latest,
-                spread,
-                ..Clock::new(first.local.clone())
-            },
+            clock,
             every,
             slot,
             is_after: first.is_time_after(),
-            is_adjacent: !slot
-                .is_some_and(|slot| first.copies.iter().any(|copy| copy.has_lines_behind(slot))),
+            is_adjacent,
             ..Self::default()
         }
     }
@@ -676,11 +683,12 @@ impl ForeignLines {
 
     /// Returns the form of the times, and whether those of copies in the same second or minute are spread evenly.
     pub(super) fn form(&self) -> Option<(TimeForm, bool)> {
-        let form = self
-            .slot
-            .map(|slot| slot.form)
-            .or(self.is_collectl.then_some(TimeForm::Epoch));
-        form.map(|form| (form, self.clock.spread.is_some()))
+        let form = match self.slot {
+            Some(slot) => slot.form,
+            None if self.is_collectl => TimeForm::Epoch,
+            None => return None,
+        };
+        Some((form, self.clock.spread.is_some()))
     }
 
     /// Takes the next line.
@@ -699,22 +707,23 @@ impl ForeignLines {
         else {
             self.gap.add(text, false, number);
             let ends_copy = self.is_after && !self.names.is_empty();
-            let is_time =
-                |candidate: &&Candidate| self.slot.is_some_and(|slot| slot.is_like(candidate.slot));
-            let Some(found) = self.gap.times.iter().find(is_time).filter(|_| ends_copy) else {
-                return ForeignLine::Other;
-            };
-            let time = self.clock.next(&found.found);
-            self.names.clear();
-            return ForeignLine::TimeOfCopyBefore(time);
+            let mut times = self.gap.times.iter();
+            if let Some(slot) = self.slot
+                && ends_copy
+                && let Some(candidate) = times.find(|candidate| slot.is_like(candidate.slot))
+            {
+                self.names.clear();
+                return ForeignLine::TimeOfCopyBefore(self.clock.next(&candidate.found));
+            }
+            return ForeignLine::Other;
         };
         self.words_before = words_before;
         let gap = std::mem::take(&mut self.gap);
-        let in_gap = self
-            .slot
-            .filter(|slot| !slot.in_line && !self.is_after)
-            .and_then(|slot| gap.at(slot));
-        let is_first = self.names.is_empty() || self.names.contains(name) || in_gap.is_some();
+        let is_in_gap = match self.slot {
+            Some(slot) => !slot.in_line && !self.is_after && gap.at(slot).is_some(),
+            None => false,
+        };
+        let is_first = self.names.is_empty() || self.names.contains(name) || is_in_gap;
         if std::mem::take(&mut self.has_begun) || !is_first {
             self.names.insert(name.to_owned());
             return ForeignLine::Device(at);
@@ -749,15 +758,14 @@ impl ForeignLines {
             self.names.clear();
             return ForeignLine::Time(time);
         }
-        let device = text
-            .strip_prefix("disk ")
-            .and_then(|line| device_line_start(line, 0));
-        match device.filter(|device| device.words_before == 0) {
-            Some(device) if self.names.insert(device.name.to_owned()) => {
-                ForeignLine::Device("disk ".len() + device.at)
-            }
-            _ => ForeignLine::Other,
+        if let Some(line) = text.strip_prefix("disk ")
+            && let Some(device) = device_line_start(line, 0)
+            && device.words_before == 0
+            && self.names.insert(device.name.to_owned())
+        {
+            return ForeignLine::Device("disk ".len() + device.at);
         }
+        ForeignLine::Other
     }
 
     /// Returns the time of a copy and its line.
@@ -810,5 +818,8 @@ impl ForeignLines {
 /// The time of a copy in the raw data of collectl: `>>> 1502000000.001 <<<`.
 pub(super) fn collectl_time(line: &str) -> Option<Timestamp> {
     let found = find_time(line.strip_prefix(">>> ")?.split_once(" <<<")?.0)?;
-    (found.form == TimeForm::Epoch).then_some(found.time)
+    if found.form != TimeForm::Epoch {
+        return None;
+    }
+    Some(found.time)
 }

@@ -28,7 +28,10 @@ use crate::units::SampleTime;
 
 pub(in crate::commands) struct Recorder<'a> {
     root: &'a Path,
-    interval: Duration,
+    /// The time between samples.
+    pub(in crate::commands) interval: Duration,
+    /// The one in the last header.
+    header_interval: Duration,
     filter: RecordFilter,
     pub(in crate::commands) zone: TimeZone,
     baselines: &'a BaselineStore,
@@ -63,6 +66,7 @@ impl<'a> Recorder<'a> {
         Self {
             root,
             interval,
+            header_interval: interval,
             filter,
             zone,
             baselines,
@@ -81,7 +85,7 @@ impl<'a> Recorder<'a> {
 
     /// Returns the block of the sample that `source` read last. A header precedes the first sample and each sample
     /// whose devices differ from those of the sample before it, or had their counters reset: they may be other devices
-    /// with the same names. So it does once a loop device has got a file.
+    /// with the same names. So it does once a loop device has got a file, or the interval has changed.
     pub(in crate::commands) fn block(
         &mut self,
         sample: &mut Sample,
@@ -102,8 +106,10 @@ impl<'a> Recorder<'a> {
         let needs_header = self.samples == 0
             || !names().eq(self.devices.iter().map(String::as_str))
             || completed().zip(&self.completed).any(is_less)
+            || self.header_interval != self.interval
             || self.has_new_loop(sample);
         if needs_header {
+            self.header_interval = self.interval;
             self.devices = names().map(str::to_owned).collect();
         }
         self.completed.clear();

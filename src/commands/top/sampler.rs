@@ -23,7 +23,7 @@ use crate::known_baselines::BaselineStore;
 use crate::screen::{LIVE_HISTORY_S, TEXT_FRACTION, TextHistory, is_trouble, live_history_bytes};
 use crate::signals::{Signals, StopOnDrop};
 use crate::sink::{SampleBlock, WriteQueue};
-use crate::source::{Input, Live};
+use crate::source::{Input, Live, SharedInterval};
 use crate::topology::Topology;
 
 /// The most intervals that may wait for the screen, as while a terminal is stopped.
@@ -48,8 +48,15 @@ pub(super) enum Update {
     Ended(Option<anyhow::Error>),
 }
 
-/// The name of the host that was recorded, and the interval of the source.
-pub(super) type Started = (Option<String>, Option<Duration>);
+/// What is known of the source at its first sample.
+#[derive(Default)]
+pub(super) struct Started {
+    /// The name of the host that was recorded.
+    pub(super) host: Option<String>,
+    pub(super) interval: Option<Duration>,
+    /// The interval of the running system, to be changed; `None` for a capture.
+    pub(super) shared_interval: Option<SharedInterval>,
+}
 
 /// The state that the sampling thread and the screen share.
 pub(super) struct Shared {
@@ -238,7 +245,11 @@ fn sample(
         interval.unwrap_or_default(),
         zone.clone(),
     );
+    let shared_interval = intervals.shared_interval();
     intervals.tap(Box::new(move |sample: &mut Sample, live: &Live<'_>| {
+        if let Some(interval) = &shared_interval {
+            recorder.interval = interval.get();
+        }
         shared.push_sample(recorder.block(sample, live, &mut |_| {}));
     }));
     let topology = Arc::default();
@@ -268,11 +279,12 @@ struct Feed<'a> {
 
 impl Observer for Feed<'_> {
     fn begin(&mut self, run: &mut Run<'_, '_, '_>) -> Result<()> {
-        let (host, interval) = (
-            run.intervals.host().host,
-            run.intervals.requested_interval(),
-        );
-        self.outlet.send(Update::Started((host, interval)));
+        let started = Started {
+            host: run.intervals.host().host,
+            interval: run.intervals.requested_interval(),
+            shared_interval: run.intervals.shared_interval(),
+        };
+        self.outlet.send(Update::Started(started));
         Ok(())
     }
 

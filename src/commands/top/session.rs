@@ -24,7 +24,7 @@ use crate::screen::{
     TEXT_FRACTION, Theme, live_history_bytes,
 };
 use crate::signals::{ScreenSignals, suspend_process};
-use crate::source::{Input, read_hostname};
+use crate::source::{Input, SharedInterval, read_hostname};
 use crate::terminal::{Keyboard, screen_size};
 use crate::topology::Topology;
 
@@ -76,7 +76,7 @@ pub(super) fn run(
         baselines,
         time_zone.clone(),
     )?;
-    let ((recorded_host, interval), first) = match wait_for_start(&sampler, is_live, context)? {
+    let (started, first) = match wait_for_start(&sampler, is_live, context)? {
         Ok(started) => started,
         Err(exit) => return Ok(exit),
     };
@@ -84,10 +84,12 @@ pub(super) fn run(
         source: input.from.as_ref().map_or(Source::Live, |path| {
             Source::Capture(path.display().to_string())
         }),
-        host: recorded_host
+        host: started
+            .host
             .or_else(|| read_hostname(&host.root).filter(|_| is_live))
             .unwrap_or_default(),
-        interval_s: interval
+        interval_s: started
+            .interval
             .or(input.interval)
             .map(|interval| interval.as_secs_f64()),
         time_zone,
@@ -112,6 +114,7 @@ pub(super) fn run(
         app: App::new(options),
         screen,
         sampler,
+        shared_interval: started.shared_interval,
         signals,
         parser: InputParser::default(),
         recording: None,
@@ -199,6 +202,8 @@ struct Session {
     app: App,
     screen: Screen,
     sampler: Sampler,
+    /// `None` for a capture.
+    shared_interval: Option<SharedInterval>,
     signals: ScreenSignals,
     parser: InputParser,
     recording: Option<Recording>,
@@ -297,6 +302,11 @@ impl Session {
                 Some(Action::Interrupt) => return Ok(Some(Exit::Signal(SIGINT))),
                 Some(Action::Suspend) => self.suspend()?,
                 Some(Action::Redraw) => self.screen.forget(),
+                Some(Action::ChangeInterval(interval)) => {
+                    if let Some(shared) = &self.shared_interval {
+                        shared.set(interval);
+                    }
+                }
                 Some(Action::ToggleRecording) => self.toggle_recording(context),
                 Some(Action::Export(range)) => self.export(range),
                 None => {}

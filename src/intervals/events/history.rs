@@ -47,6 +47,7 @@ pub(super) struct DeviceEvents {
 struct Taken {
     /// Seconds of the run.
     end_s: f64,
+    seconds: f64,
     /// The milliseconds of reads, writes and flushes, and their numbers.
     kinds: [(f64, f64); 3],
 }
@@ -102,6 +103,7 @@ impl DeviceEvents {
         }
         self.recent.push_back(Taken {
             end_s: now.run_s,
+            seconds,
             kinds: KINDS.map(|kind| {
                 let requests = judged.requests(kind);
                 (requests.time.sum, requests.timed_ios)
@@ -240,6 +242,20 @@ impl DeviceEvents {
         if let Some(event) = &mut self.current {
             event.incident = Some(id);
         }
+    }
+
+    /// The mean rate of a kind of requests in the recent steps before the event that goes on; `None` without such steps.
+    pub(super) fn rate_before_per_s(&self, requests: IoDirection) -> Option<f64> {
+        let begin_s = self.current.as_ref()?.rise.run_s;
+        let kind = KINDS.iter().position(|kind| *kind == requests)?;
+        let (mut count, mut seconds) = (0.0, 0.0);
+        for taken in &self.recent {
+            if taken.end_s <= begin_s + TOLERANCE_S {
+                count += taken.kinds[kind].1;
+                seconds += taken.seconds;
+            }
+        }
+        (seconds > 0.0).then(|| count / seconds)
     }
 
     /// The mean latency of a kind of requests in the recent steps before the event that goes on; `None` if none completed, or

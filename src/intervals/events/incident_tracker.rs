@@ -353,6 +353,9 @@ impl Tracked {
                 incident.before_ms = trouble.events.latency_before_ms(limit.direction);
             }
         }
+        if let Cause::Cap { plateau, .. } = &cause {
+            incident.before_per_s = trouble.events.rate_before_per_s(plateau.direction);
+        }
         incident.cause = Some(cause);
     }
 

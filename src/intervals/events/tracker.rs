@@ -131,11 +131,9 @@ impl EventTracker {
                 let events = DeviceEvents::new(device.names, before_s);
                 self.devices.insert(name.clone(), events);
             }
-            let ended = self
-                .devices
-                .get_mut(name)
-                .and_then(|events| events.observe(device, end));
-            if let Some(ended) = ended {
+            if let Some(events) = self.devices.get_mut(name)
+                && let Some(ended) = events.observe(device, end)
+            {
                 self.push(ended);
             }
         }
@@ -153,11 +151,16 @@ impl EventTracker {
         }
     }
 
+    /// The event of a device that goes on; `None` without one.
+    fn present(&self, name: &str) -> Option<&Event> {
+        self.devices.get(name)?.present()
+    }
+
     /// Ends the events of the devices above one whose trouble has just begun, if theirs is older: it has another cause.
     fn split_above(&mut self, name: &str, topology: &Topology) {
-        let event = self.devices.get(name).and_then(DeviceEvents::present);
-        let Some(event) = event.filter(|event| event.incident.is_none()).cloned() else {
-            return;
+        let event = match self.present(name) {
+            Some(event) if event.incident.is_none() => event.clone(),
+            _ => return,
         };
         let mut ended = Vec::new();
         for upper in topology.devices_above(name) {
@@ -201,11 +204,8 @@ impl EventTracker {
 
     /// Returns the incident that a device belongs to, or whose limit is on it; `None` without one.
     pub(in crate::intervals) fn ongoing(&self, names: &DeviceNames) -> Option<OngoingIncident> {
-        let own = self
-            .devices
-            .get(&names.device)
-            .and_then(DeviceEvents::present)
-            .and_then(|event| self.incidents.open(event.incident?));
+        let id = self.present(&names.device).and_then(|event| event.incident);
+        let own = id.and_then(|id| self.incidents.open(id));
         let incident = own
             .or_else(|| self.incidents.limited(&names.device))
             .or_else(|| self.incidents.with(names))?;
@@ -235,8 +235,12 @@ impl EventTracker {
         }
         // Of many that come and go within an interval, not all are in its rows.
         let present: HashSet<&str> = last.devices.iter().map(|one| one.name.as_str()).collect();
-        let is_gone = |name: &&String| !present.contains(name.as_str());
-        let gone: Vec<String> = self.devices.keys().filter(is_gone).cloned().collect();
+        let mut gone = Vec::new();
+        for name in self.devices.keys() {
+            if !present.contains(name.as_str()) {
+                gone.push(name.clone());
+            }
+        }
         for name in gone {
             self.interrupt(&name);
         }
@@ -271,18 +275,15 @@ impl EventTracker {
                 .then(b.verdict.cmp(&a.verdict))
                 .then_with(|| a.names.device.cmp(&b.names.device))
         });
-        let shift = |moment: Moment| Moment {
-            run_s: moment.run_s - self.range_begin_s,
-            ..moment
-        };
         let mut departures = Vec::new();
         for departure in &self.departures {
             if departure.at.run_s > self.range_begin_s {
-                departures.push(Departure {
-                    at: shift(departure.at),
-                    back_at: departure.back_at.map(shift),
-                    ..departure.clone()
-                });
+                let mut shown = departure.clone();
+                shown.at.run_s -= self.range_begin_s;
+                if let Some(back_at) = &mut shown.back_at {
+                    back_at.run_s -= self.range_begin_s;
+                }
+                departures.push(shown);
             }
         }
         let incidents = self.incidents.summaries(&list, self.range_begin_s);
@@ -299,10 +300,8 @@ impl EventTracker {
     /// Returns whether the onset of an event that begins at this second was observed: it is not at the first sample, or at
     /// the first after a break in time.
     fn is_begin_known(&self, run_s: f64) -> bool {
-        !self
-            .segment_starts_s
-            .iter()
-            .any(|start_s| (start_s - run_s).abs() <= TOLERANCE_S)
+        let mut starts_s = self.segment_starts_s.iter();
+        !starts_s.any(|start_s| (start_s - run_s).abs() <= TOLERANCE_S)
     }
 
     /// Ends the events of a device whose counters were reset, or that has disappeared.
@@ -340,15 +339,14 @@ impl EventTracker {
             });
             self.finished.split_off(kept)
         };
-        let incident_of = |event: &Event| event.incident;
-        let mut gone: HashSet<u64> = dropped.iter().filter_map(incident_of).collect();
-        let unfinished = self.devices.values().filter_map(DeviceEvents::incident);
-        for id in self
-            .finished
-            .iter()
-            .filter_map(incident_of)
-            .chain(unfinished)
-        {
+        let mut gone: HashSet<u64> = HashSet::new();
+        for event in &dropped {
+            gone.extend(event.incident);
+        }
+        for id in self.finished.iter().filter_map(|event| event.incident) {
+            gone.remove(&id);
+        }
+        for id in self.devices.values().filter_map(DeviceEvents::incident) {
             gone.remove(&id);
         }
         self.dropped += dropped.len() as u64;
@@ -377,11 +375,14 @@ fn note_departures(departures: &mut Vec<Departure>, rows: &IntervalRows, end: Mo
         let device = &event.names.device;
         let back_at = match event.kind {
             EventKind::Appeared | EventKind::AppearedBriefly => {
-                let is_same = |one: &&mut Departure| one.device == *device && one.back_at.is_none();
-                let gone = departures.iter_mut().rev().find(is_same);
-                // Of thousands of devices that appear at once, hardly any was there before.
-                if let Some(gone) = gone.filter(|_| is_disk(device, rows)) {
-                    gone.back_at = Some(end);
+                for gone in departures.iter_mut().rev() {
+                    if gone.device == *device && gone.back_at.is_none() {
+                        // Of thousands of devices that appear at once, hardly any was there before.
+                        if is_disk(device, rows) {
+                            gone.back_at = Some(end);
+                        }
+                        break;
+                    }
                 }
                 continue;
             }
@@ -401,12 +402,17 @@ fn note_departures(departures: &mut Vec<Departure>, rows: &IntervalRows, end: Mo
 /// Returns whether it is a disk rather than one of its partitions or a virtual device, by its name and those of the
 /// interval.
 fn is_disk(name: &str, rows: &IntervalRows) -> bool {
-    let is_listed = |disk: &str| {
+    if Kind::from_name(name) != Kind::Disk {
+        return false;
+    }
+    for disk in possible_disks(name).into_iter().flatten() {
         let mut listed = rows.devices.iter().map(|row| row.device());
-        listed.any(|one| one == disk) || rows.events.iter().any(|event| event.names.device == disk)
-    };
-    let is_partition = || possible_disks(name).into_iter().flatten().any(is_listed);
-    Kind::from_name(name) == Kind::Disk && !is_partition()
+        let mut events = rows.events.iter();
+        if listed.any(|one| one == disk) || events.any(|event| event.names.device == disk) {
+            return false;
+        }
+    }
+    true
 }
 
 #[cfg(test)]

@@ -256,8 +256,11 @@ impl<'a> DeviceHistory<'a> {
 
     /// The worst verdict in each point; `None` where there are no data.
     pub fn verdicts(&self) -> Vec<Option<Verdict>> {
-        let verdict = |row: &Option<&DeviceInterval>| row.and_then(DeviceInterval::verdict);
-        self.rows.iter().map(verdict).collect()
+        let mut verdicts = Vec::with_capacity(self.rows.len());
+        for row in &self.rows {
+            verdicts.push(row.and_then(DeviceInterval::verdict));
+        }
+        verdicts
     }
 
     fn activities(&self) -> impl Iterator<Item = Option<&'a DeviceActivity>> {
@@ -268,16 +271,24 @@ impl<'a> DeviceHistory<'a> {
 
     /// The values of a quantity.
     pub fn values(&self, quantity: &Quantity) -> Vec<Extent> {
-        self.activities()
-            .map(|activity| activity.map(|one| one.extent(quantity)).unwrap_or_default())
-            .collect()
+        let mut values = Vec::with_capacity(self.rows.len());
+        for activity in self.activities() {
+            values.push(match activity {
+                Some(activity) => activity.extent(quantity),
+                None => Extent::default(),
+            });
+        }
+        values
     }
 
     /// Its reads, writes and flushes by the mean latency of their interval.
     pub fn latencies(&self) -> Vec<LatencyCounts> {
-        self.activities()
-            .map(|activity| activity.map(DeviceActivity::latencies).unwrap_or_default())
-            .collect()
+        let mut latencies = Vec::with_capacity(self.rows.len());
+        for activity in self.activities() {
+            let latency = activity.map(DeviceActivity::latencies);
+            latencies.push(latency.unwrap_or_default());
+        }
+        latencies
     }
 }
 

@@ -19,7 +19,7 @@ const MIN_OTHER_FRACTION: f64 = 0.1;
 
 /// An incident as a sentence without a period; `times` are those of its beginning and its end:
 /// `loop0 throttled 16:04:47-16:05:12 (25 s): /tenant-a is at its limit of 300 reads/s on vda (blkio.throttle); reads take
-/// 53.6 ms, 190 µs before`.
+/// 53.6 ms (was 190 µs)`.
 pub(crate) fn incident_sentence(summary: &IncidentSummary, times: &[String; 2]) -> String {
     let victim = sanitize(&summary.incident.victim.label);
     let heading = format!("{victim} {}", incident_heading(summary, times));
@@ -87,7 +87,7 @@ pub(crate) fn present_harm(incident: &Incident, stats: Option<&Interval>) -> Har
 }
 
 /// The cause, harm and owner of an incident, and what to do, as the parts of a sentence without the victim's name, the most important
-/// first: `tenant-a is at its limit of 300 reads/s on vda (blkio.throttle); reads take 53.6 ms, 190 µs before; fio(812)
+/// first: `tenant-a is at its limit of 300 reads/s on vda (blkio.throttle); reads take 53.6 ms (was 190 µs); fio(812)
 /// waiting`.
 pub(crate) fn incident_parts(incident: &Incident, harm: &Harm) -> Vec<String> {
     let cause = incident.cause.as_ref();
@@ -103,13 +103,23 @@ pub(crate) fn incident_parts(incident: &Incident, harm: &Harm) -> Vec<String> {
     parts.map(|part| sanitize(&part).into_owned()).collect()
 }
 
+/// Above this multiple of a constant rate, the rate before it is told.
+const CLEARLY_MORE: f64 = 1.5;
+
 /// The cause; `None` if the verdict says as much.
 fn cause_text(cause: &Cause, incident: &Incident) -> Option<String> {
     Some(match cause {
         Cause::CgroupLimit(limit) => at_limit_text(limit),
         Cause::Cap { plateau, device } => {
+            // Such as that of a volume whose burst credits are spent.
+            let before = match incident.before_per_s {
+                Some(per_s) if per_s > CLEARLY_MORE * plateau.iops => {
+                    format!(" ({} before)", per_second(per_s, plateau.direction.noun()))
+                }
+                _ => String::new(),
+            };
             format!(
-                "{} stays at {}, as at a limit",
+                "{} held at {}{before}, as if by a limit",
                 device.label,
                 plateau_rate(plateau)
             )
@@ -134,7 +144,7 @@ fn cause_text(cause: &Cause, incident: &Incident) -> Option<String> {
     })
 }
 
-/// The latency of the requests that wait most: `reads take 53.6 ms, 190 µs before`; with a limit on the device itself
+/// The latency of the requests that wait most: `reads take 53.6 ms (was 190 µs)`; with a limit on the device itself
 /// `writes wait before vda counts them`.
 fn harm_text(incident: &Incident, harm: &Harm) -> Option<String> {
     let is_own = |limit: &Limit| *limit.device == *incident.victim.device;
@@ -150,7 +160,7 @@ fn harm_text(incident: &Incident, harm: &Harm) -> Option<String> {
     const CLEARLY_LONGER: f64 = 1.2;
     let await_ms = harm.await_ms.filter(|ms| *ms > 0.0)?;
     let before = match incident.before_ms {
-        Some(ms) if ms > 0.0 && await_ms >= CLEARLY_LONGER * ms => format!(", {} before", time(ms)),
+        Some(ms) if ms > 0.0 && await_ms >= CLEARLY_LONGER * ms => format!(" (was {})", time(ms)),
         _ => String::new(),
     };
     let (noun, latency) = (incident.requests?.noun(), time(await_ms));
@@ -287,7 +297,7 @@ mod tests {
         };
         assert_eq!(
             incident_parts(&incident, &present_harm(&incident, Some(&stats))).join("; "),
-            "/tenant-a is at its limit of 300 reads/s on vda (blkio.throttle); reads take 53.6 ms, 190 \u{b5}s before; \
+            "/tenant-a is at its limit of 300 reads/s on vda (blkio.throttle); reads take 53.6 ms (was 190 \u{b5}s); \
              waiting: fio (1), 'fio --name=a' (2) for 1.0 s +1; raise it in blkio.throttle.read_iops_device of /tenant-a, or read less"
         );
         let below = Some(Cause::DeviceBelow(DeviceNames::without_alias("vda")));

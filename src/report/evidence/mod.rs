@@ -9,6 +9,7 @@ use jiff::Timestamp;
 
 pub(crate) use self::incident::*;
 pub(crate) use self::limits::*;
+pub(crate) use self::remedy::remedy_text;
 use crate::attribution::Attribution;
 use crate::counters::{Fact, FactKind, FactValue, Health, SYNC_ACTION, SYNC_COMPLETED, SYNC_SPEED};
 use crate::intervals::{Cause, DeviceActivity, Incident, IntervalHeader};

@@ -6,7 +6,7 @@ use crate::intervals::{Cause, Incident};
 use crate::judge::HealthEvidence;
 
 /// What to do, in one clause; `None` if the cause does not tell.
-pub(super) fn remedy_text(incident: &Incident) -> Option<String> {
+pub(crate) fn remedy_text(incident: &Incident) -> Option<String> {
     match incident.cause.as_ref()? {
         Cause::CgroupLimit(limit) => Some(raise_text(limit)),
         Cause::Health(health) => health_remedy(health),

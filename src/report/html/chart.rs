@@ -7,7 +7,7 @@ use super::escape;
 use super::time_axis::{TimeAxis, WIDTH};
 use crate::intervals::series::Extent;
 use crate::report::layout::sentence_numbers::{number, time};
-use crate::report::scale::{Scale, without_zeros};
+use crate::report::scale::{Scale, top_below_burst, usual_max, without_zeros};
 
 /// A panel: its heading with a legend, and a drawing above a horizontal and beside a vertical axis.
 pub(super) struct Panel<'a> {
@@ -15,8 +15,6 @@ pub(super) struct Panel<'a> {
     pub(super) scale: Scale,
     pub(super) legend: String,
     pub(super) drawing: String,
-    /// The texts over the drawing.
-    pub(super) labels: String,
 }
 
 impl<'a> Panel<'a> {
@@ -26,7 +24,6 @@ impl<'a> Panel<'a> {
             scale,
             legend: String::new(),
             drawing: String::new(),
-            labels: String::new(),
         }
     }
 
@@ -63,13 +60,16 @@ impl<'a> Panel<'a> {
         }
     }
 
-    /// Draws a horizontal line at a value, with its label.
+    /// Draws a horizontal line at a value, with its label in the legend.
     pub(super) fn draw_reference(&mut self, value: f64, label: &str) {
         self.draw("ref", &format!("M0 {}h{WIDTH}", self.scale.y(value)));
-        let top = (1.0 - self.scale.position(value)) * 100.0;
-        let (side, label) = (if top < 12.0 { "under" } else { "over" }, escape(label));
-        self.labels +=
-            &format!("<span class=\"ref {side}\" style=\"top:{top:.1}%\">{label}</span>");
+        self.add_mark("ref", label);
+    }
+
+    /// Adds an entry of the legend without values.
+    pub(super) fn add_mark(&mut self, class: &str, label: &str) {
+        let label = escape(label);
+        self.legend += &format!("<span class=\"key mark {class}\">{label}</span>");
     }
 
     /// Appends the panel with an axis of time, whose drawing the script can zoom.
@@ -84,7 +84,6 @@ impl<'a> Panel<'a> {
             scale,
             legend,
             drawing,
-            labels,
         } = self;
         let [key, on_axis] = unit.names();
         let (mut on_the_left, mut lines) = (String::new(), String::new());
@@ -98,7 +97,7 @@ impl<'a> Panel<'a> {
              <span class=\"q\">{question}</span><span class=\"legend\">{legend}</span></figcaption><div class=\"chart\">\
              <div class=\"ys\">{on_the_left}</div><div class=\"plot{class}\"><svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
              preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{title}\"><path class=\"grid\" d=\"{lines}{grid}\"/>\
-             {drawing}</svg>{labels}</div>{below}</div></figure>"
+             {drawing}</svg></div>{below}</div></figure>"
         );
     }
 }
@@ -151,12 +150,11 @@ pub(super) fn push_chart<Quantity>(
         let (key, values) = values_of(quantity);
         let mut maxima: Vec<f64> = values.iter().filter_map(Extent::max).collect();
         maxima.retain(|value| *value > 0.0);
-        maxima.sort_by(f64::total_cmp);
+        usual = usual.max(usual_max(&mut maxima) * factor);
         let Some(highest) = maxima.last() else {
             continue;
         };
         max = max.max(highest * factor);
-        usual = usual.max(usual_max(&maxima) * factor);
         for value in values.iter().filter_map(Extent::min) {
             if value > 0.0 {
                 min = min.min(value * factor);
@@ -173,12 +171,13 @@ pub(super) fn push_chart<Quantity>(
         highest = highest.max(*value);
     }
     // On a linear axis, one short burst must not hide how all other values change.
-    let is_rate = matches!(unit, Unit::PerSecond | Unit::Bandwidth);
-    let is_cut = is_rate
-        && usual > 0.0
-        && max > MAX_BURST_RATIO * usual
-        && highest <= MAX_BURST_RATIO * usual;
-    let top = if is_cut { usual * CUT_ROOM } else { max };
+    let is_linear = matches!(unit, Unit::PerSecond | Unit::Bandwidth | Unit::Count(_));
+    let is_cuttable = is_linear && top_below_burst(highest, usual).is_none();
+    let cut_top = top_below_burst(max, usual).filter(|_| is_cuttable);
+    let is_cut = cut_top.is_some();
+    // Half of a dot at the top would be cut off.
+    let has_dots = shown.iter().any(|(_, class, _)| **class == "dots");
+    let top = cut_top.unwrap_or(if has_dots { max * DOT_ROOM } else { max });
     let mut panel = Panel::new(*chart, unit.scale(min, top.max(highest)));
     panel.draw_incidents(shades);
     for (label, class, (key, values)) in &shown {
@@ -203,24 +202,13 @@ pub(super) fn push_chart<Quantity>(
         panel.draw_reference(*value, label);
     }
     if is_cut {
-        let label = unit.label(max);
-        panel.labels +=
-            &format!("<span class=\"ref under\" style=\"top:0%\">cut: up to {label}</span>");
+        panel.add_mark("cut", &format!("cut: up to {}", unit.label(max)));
     }
     panel.push_over_time(time, out);
 }
 
-/// A value this many times above nearly all others is a burst; the axis leaves this room above them.
-const MAX_BURST_RATIO: f64 = 3.0;
-const CUT_ROOM: f64 = 1.2;
-/// The fraction of the points that are not bursts.
-const USUAL_FRACTION: f64 = 0.95;
-
-/// Returns the value that nearly all of these sorted maxima do not exceed.
-fn usual_max(maxima: &[f64]) -> f64 {
-    let at = (maxima.len() as f64 * USUAL_FRACTION).ceil() as usize;
-    maxima[at - 1]
-}
+/// The room above dots.
+const DOT_ROOM: f64 = 1.02;
 
 /// Draws the mean, and the band from minimum to maximum if points have several values.
 fn draw_line(class: &str, values: &[Extent], time: &TimeAxis, panel: &mut Panel<'_>) {
@@ -472,15 +460,15 @@ mod scale_tests {
     fn ticks_are_round_and_reach_the_top() {
         assert_eq!(
             labels(Scale::linear(2003.0), Unit::PerSecond),
-            ["0", "1,000", "2,000", "3,000", "4,000", "5,000"]
+            ["0", "1,000", "2,000", "3,000"]
         );
         assert_eq!(
             labels(Scale::linear(150_000.0), Unit::PerSecond),
-            ["0", "50,000", "100k", "150k", "200k"]
+            ["0", "50,000", "100k", "150k"]
         );
         assert_eq!(
             labels(Scale::linear(0.03), Unit::Count("")),
-            ["0", "0.01", "0.02", "0.03", "0.04", "0.05"]
+            ["0", "0.01", "0.02", "0.03"]
         );
         assert_eq!(
             labels(Scale::percent(99.9), Unit::Percent),

@@ -11,6 +11,7 @@ use super::tables::{
 };
 use super::time_axis::{TimeAxis, WIDTH};
 use super::{Group, Page, escape, list, name};
+use crate::attribution::cgroup_name;
 use crate::intervals::series::{Extent, Fold, LatencyCounts, TimeSpan};
 use crate::intervals::{DeviceHistory, UsageHistory};
 use crate::judge::{
@@ -102,6 +103,9 @@ static CHARTS: &[LineChart<Quantity>] = &[
     ),
 ];
 
+/// The charts before the fold: latency, rates and queue.
+const FIRST_CHARTS: usize = 4;
+
 /// The fewest busy intervals of a device with charts.
 const MIN_CHARTED_INTERVALS: u64 = 3;
 
@@ -162,6 +166,7 @@ impl<'a> Section<'a> {
             self.push_charts(history, &id, time, out);
             push_concurrency_charts(history, self.report, out);
             push_heat_map(&history.latencies(), time, out);
+            out.push_str("</div></details><div class=\"panels\">");
         }
         if let Some(usage) = &self.usage {
             let title = match usage.device == self.report.device {
@@ -198,8 +203,11 @@ impl<'a> Section<'a> {
     ) {
         let values = |quantity: &Quantity| (quantity.name, history.values(quantity));
         let threshold = self.page.saturation_threshold;
-        for chart in CHARTS {
+        for (at, chart) in CHARTS.iter().enumerate() {
             let ((title, ..), _) = chart;
+            if at == FIRST_CHARTS {
+                out.push_str("</div><details class=\"more\"><summary>More charts: saturation, utilization, sizes, against concurrency, heat map</summary><div class=\"panels\">");
+            }
             let references = match *title {
                 "Latency" => self.latency_references(threshold),
                 "Saturation" => vec![(threshold, format!("threshold {}", multiple(threshold)))],
@@ -223,7 +231,10 @@ impl<'a> Section<'a> {
                 RateUnit::Requests => limit.value,
                 RateUnit::Kib => limit.value / 1024.0,
             };
-            let label = format!("limit {}", number(value));
+            let label = match &limit.owner {
+                Some(owner) => format!("limit of {}: {}", cgroup_name(owner), number(value)),
+                None => format!("limit {}", number(value)),
+            };
             if !found.iter().any(|(_, known)| *known == label) {
                 found.push((value, label));
             }
@@ -244,7 +255,7 @@ impl<'a> Section<'a> {
                 let saturated_ms = baseline_ms * saturation_threshold;
                 let (baseline, saturated) = (time_text(baseline_ms), time_text(saturated_ms));
                 references = vec![
-                    (baseline_ms, format!("{word} unloaded at most {baseline}")),
+                    (baseline_ms, format!("unloaded {word} {baseline}")),
                     (saturated_ms, format!("saturated from {saturated}")),
                 ];
             }
@@ -472,7 +483,7 @@ fn draw_points(points: &Points, rings: Vec<(f64, f64)>, panel: &mut Panel<'_>) -
     concurrency
 }
 
-/// Draws lines at the ends of the knee, and a label beside that of the first level at the maximum.
+/// Draws lines at the ends of the knee.
 fn draw_knee(concurrency: &Scale, capacity: &CapacityReport, panel: &mut Panel<'_>) {
     for knee in capacity.knee_low.into_iter().chain(capacity.knee_high) {
         panel.draw("ref", &format!("M{} 0v{HEIGHT}", x_of(concurrency, knee)));
@@ -484,10 +495,7 @@ fn draw_knee(concurrency: &Scale, capacity: &CapacityReport, panel: &mut Panel<'
         Some(low) => format!("{} to {}", queue(low), queue(high)),
         None => format!("{} or less", queue(high)),
     };
-    let left = concurrency.position(high) * 100.0;
-    let side = if left > 70.0 { "left" } else { "right" };
-    panel.labels +=
-        &format!("<span class=\"ref knee {side}\" style=\"left:{left:.1}%\">knee {queues}</span>");
+    panel.add_mark("knee", &format!("knee {queues}"));
 }
 
 fn push_over_concurrency(panel: &Panel<'_>, concurrency: &Scale, out: &mut String) {

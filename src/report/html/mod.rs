@@ -32,6 +32,8 @@ use crate::sanitize::{json_string, sanitize, shell_word};
 
 /// The most devices with charts. No one looks at more, and a browser would not show them.
 const MAX_SECTIONS: usize = 1000;
+/// The most devices that were ok among them if there was no incident.
+const MAX_OK_SECTIONS: usize = 8;
 
 const STYLE: &str = include_str!("assets/style.css");
 const SCRIPT: &str = include_str!("assets/script.js");
@@ -42,7 +44,7 @@ const GUIDE: &str = include_str!("assets/guide.html");
 pub struct Page<'a> {
     pub analysis: &'a AnalysisReport,
     pub host: RecordingHeader,
-    /// The capture, as it was given; `None` for the running system.
+    /// The name of the capture without its directory; `None` for the running system.
     pub capture: Option<String>,
     /// Latency, as a multiple of unloaded latency, at which a device counts as saturated.
     pub saturation_threshold: f64,
@@ -73,7 +75,7 @@ impl<'a> Page<'a> {
         let mut shown = devices_worst_first(self.analysis);
         shown.retain(|report| report.intervals > 0 && report.verdict != Some(Verdict::Idle));
         let mut out = String::with_capacity(1 << 20);
-        self.push_head(time, &mut out);
+        self.push_head(&self.headline(&incidents, time, escape), time, &mut out);
         self.push_summary(&incidents, time, &mut out);
         // The device that suffers from the worst incident comes first, those without trouble last.
         let (first, rest) = match &*sections {
@@ -87,7 +89,7 @@ impl<'a> Page<'a> {
         tables::push_overview(self, &shown, &anchor, time, &mut out);
         let mut folded = Vec::new();
         for section in rest {
-            if self.analysis.is_selection || !section.incidents.is_empty() {
+            if self.analysis.is_selection || incidents.is_empty() || !section.incidents.is_empty() {
                 section.push(time, &mut out);
             } else {
                 folded.push(section);
@@ -115,13 +117,31 @@ impl<'a> Page<'a> {
         out
     }
 
-    /// The devices with a section, the worst first: those that were not ok, and those that were named, up to [`MAX_SECTIONS`].
+    /// The devices with a section, the worst first, up to [`MAX_SECTIONS`]: those that were not ok, and those that were named; if
+    /// there was no incident, some that were ok.
     fn charted(&self) -> Vec<&'a DeviceReport> {
         let mut devices = devices_worst_first(self.analysis);
+        let events = &self.analysis.events;
+        let mut ok_left = match events.incidents.is_empty() {
+            true => MAX_OK_SECTIONS,
+            false => 0,
+        };
         devices.retain(|report| {
-            let is_well = matches!(report.verdict, Some(Verdict::Ok | Verdict::Idle));
-            let incidents = self.analysis.events.incident_total(&report.device);
-            report.intervals > 0 && (!is_well || incidents.is_some() || self.analysis.is_selection)
+            if report.intervals == 0 {
+                return false;
+            }
+            if self.analysis.is_selection || events.incident_total(&report.device).is_some() {
+                return true;
+            }
+            match report.verdict {
+                Some(Verdict::Idle) => false,
+                Some(Verdict::Ok) => {
+                    let is_shown = ok_left > 0;
+                    ok_left = ok_left.saturating_sub(1);
+                    is_shown
+                }
+                _ => true,
+            }
         });
         devices.truncate(MAX_SECTIONS);
         devices
@@ -158,11 +178,7 @@ impl<'a> Page<'a> {
             .find(|usage| !usage.cgroups.is_empty())
     }
 
-    fn push_head(&self, axis: &TimeAxis, out: &mut String) {
-        let title = match &self.host.host {
-            Some(host) => format!("blkstat report: {host}"),
-            None => "blkstat report".to_owned(),
-        };
+    fn push_head(&self, headline: &str, axis: &TimeAxis, out: &mut String) {
         let TimeSpan { start_s, end_s } = axis.span();
         let mut hours = String::new();
         for (position, _) in axis.ticks() {
@@ -174,14 +190,34 @@ impl<'a> Page<'a> {
             .replace("{version}", env!("CARGO_PKG_VERSION"))
             .replace("{hours}", &hours)
             .replace("{style}", STYLE)
-            .replace("{title}", &escape(&title));
+            .replace("{title}", &format!("{headline} - blkstat report"));
+    }
+
+    /// Returns the host, what happened to which device, and when, with names as `name_html` writes them.
+    fn headline(
+        &self,
+        incidents: &[PlacedIncident<'_>],
+        time: &TimeAxis,
+        name_html: fn(&str) -> String,
+    ) -> String {
+        // The kernel's word for a host without a name says nothing.
+        let host = self.host.host.as_deref().filter(|host| *host != "(none)");
+        let host = host.map(name_html);
+        if let Some(main) = incidents.first() {
+            let host = host.map_or(String::new(), |host| format!("{host}: "));
+            let victim = name_html(&main.summary.incident.victim.label);
+            return format!("{host}{victim} {}", main.heading(time));
+        }
+        let host = host.map_or(String::new(), |host| format!("{host}, "));
+        let (span, sentence) = (escape(&span_text(time)), self.headline_without_events());
+        format!("{host}{span}: {sentence}")
     }
 
     fn push_summary(&self, incidents: &[PlacedIncident<'_>], time: &TimeAxis, out: &mut String) {
-        out.push_str("<header>");
-        match incidents.split_first() {
-            Some((main, others)) => push_headline(main, others, time, out),
-            None => *out += &format!("<h1>{}</h1>", self.headline_without_events()),
+        let headline = self.headline(incidents, time, name);
+        *out += &format!("<header><h1>{headline}.</h1>");
+        if let Some((main, others)) = incidents.split_first() {
+            push_headline(self.analysis, main, others, time, out);
         }
         let RecordingHeader {
             host, kernel, cpus, ..
@@ -197,16 +233,8 @@ impl<'a> Page<'a> {
             facts.push(counted(cpus as u64, "CPU"));
         }
         let TimeSpan { start_s, end_s } = time.span();
-        let zone = time
-            .zone()
-            .map(|zone| format!(" {}", escape(&zone)))
-            .unwrap_or_default();
-        facts.push(format!(
-            "{} to {}{zone} ({})",
-            time.date_and_clock(start_s),
-            time.date_and_clock(end_s),
-            duration(end_s - start_s)
-        ));
+        let span = escape(&span_text(time));
+        facts.push(format!("{span} ({})", duration(end_s - start_s)));
         facts.push(counted(self.analysis.history.intervals, "interval"));
         if let Some(capture) = &self.capture {
             facts.push(format!("from {}", name(capture)));
@@ -222,7 +250,7 @@ impl<'a> Page<'a> {
         out.push_str("</header>");
     }
 
-    /// The first sentence if there are no events.
+    /// The sentence of the headline if there are no events.
     fn headline_without_events(&self) -> String {
         let (mut in_trouble, mut unknown) = (0, 0);
         for report in &self.analysis.devices {
@@ -230,15 +258,15 @@ impl<'a> Page<'a> {
             unknown += u64::from(report.intervals > 0 && report.verdict.is_none());
         }
         if !self.analysis.events.departures.is_empty() {
-            "A disk disappeared.".to_owned()
+            "a disk disappeared".to_owned()
         } else if in_trouble > 0 {
             let devices = counted(in_trouble, "device");
-            format!("No trouble lasted, but {devices} had some at times.")
+            format!("no trouble lasted, but {devices} had some at times")
         } else if unknown > 0 {
             let devices = counted(unknown, "device");
-            format!("No trouble found, but no verdict on {devices}.")
+            format!("no trouble found, but no verdict on {devices}")
         } else {
-            "No device was in trouble.".to_owned()
+            "no device was in trouble".to_owned()
         }
     }
 
@@ -406,6 +434,22 @@ fn significant(value: f64, digits: usize) -> String {
         1..=12 => without_zeros(&format!("{value:.0$}", decimals as usize)),
         _ => format!("{value:.0$e}", digits - 1),
     }
+}
+
+/// The time that the page is about: `2026-11-26 19:24:30 to 19:26:05 UTC`.
+fn span_text(time: &TimeAxis) -> String {
+    let TimeSpan { start_s, end_s } = time.span();
+    format!(
+        "{} to {}{}",
+        time.date_and_clock(start_s),
+        time.end_moment(start_s, end_s),
+        zone_text(time)
+    )
+}
+
+/// The time zone after a time; empty without a wall clock.
+fn zone_text(time: &TimeAxis) -> String {
+    time.zone().map_or(String::new(), |zone| format!(" {zone}"))
 }
 
 /// A plain file of the page, whose lines are one in the page.

@@ -6,9 +6,11 @@ use std::collections::HashSet;
 
 use super::chart::{Area, HEIGHT, LineChart, Unit, push_areas, push_chart, time_labels};
 use super::time_axis::TimeAxis;
-use super::{Group, Page, escape, link, name, verdict_class as class, verdict_word as word};
+use super::{
+    Group, Page, escape, link, name, verdict_class as class, verdict_word as word, zone_text,
+};
 use crate::attribution::cgroup_name;
-use crate::intervals::series::{Extent, TimeSpan};
+use crate::intervals::series::{Extent, Fold, TimeSpan};
 use crate::intervals::{History, IncidentSummary, UsageHistory};
 use crate::judge::{DeviceReport, Verdict};
 use crate::quantities::device::*;
@@ -17,7 +19,7 @@ use crate::quantities::{HostQuantity, Quantity};
 use crate::report::analysis::{AnalysisReport, incidents_worst_first, worst_incident_text};
 use crate::report::evidence::{
     incident_heading, incident_length_text, incident_parts, incident_time_text, program_text,
-    sign_of_begin, verdict_mark,
+    remedy_text, sign_of_begin, verdict_mark,
 };
 use crate::report::layout::sentence_numbers::{
     counted, duration, number, percent, queue, time as time_text,
@@ -32,6 +34,17 @@ pub(super) struct PlacedIncident<'a> {
 }
 
 impl PlacedIncident<'_> {
+    /// The verdict on the device that suffers, and the time with its date, as HTML.
+    pub(super) fn heading(&self, time_of: &TimeAxis) -> String {
+        let zone = zone_text(time_of);
+        let mut begin = time_of.date_and_clock(self.begin_s);
+        if self.summary.is_ongoing {
+            begin += &zone;
+        }
+        let end = time_of.end_moment(self.begin_s, self.end_s) + &zone;
+        escape(&incident_heading(self.summary, &[begin, end]))
+    }
+
     /// The times of its beginning and its end.
     fn times(&self, time_of: &TimeAxis) -> [String; 2] {
         [
@@ -64,17 +77,21 @@ const MAX_NAMED: usize = 3;
 
 /// Appends the sentences on the incidents, the first of which is the main one.
 pub(super) fn push_headline(
+    analysis: &AnalysisReport,
     main: &PlacedIncident<'_>,
     others: &[PlacedIncident<'_>],
     time_of: &TimeAxis,
     out: &mut String,
 ) {
-    let victim = name(&main.summary.incident.victim.label);
-    let heading = incident_heading(main.summary, &main.times(time_of));
-    *out += &format!("<h1>{victim} {}.</h1>", escape(&heading));
-    let parts = incident_parts(&main.summary.incident, &main.summary.harm);
-    if !parts.is_empty() {
-        *out += &format!("<p class=\"main\">{}.</p>", escape(&parts.join("; ")));
+    let mut parts = incident_parts(&main.summary.incident, &main.summary.harm);
+    let has_remedy = remedy_text(&main.summary.incident).is_some();
+    let remedy = parts.pop_if(|_| has_remedy);
+    let mut paragraphs = vec![parts.join("; "), peak_text(analysis, main, time_of)];
+    paragraphs
+        .extend(remedy.map(|remedy| format!("What to do: {}", remedy.trim_start_matches("to "))));
+    for text in paragraphs.iter().filter(|text| !text.is_empty()) {
+        let dot = if text.ends_with('.') { "" } else { "." };
+        *out += &format!("<p class=\"main\">{}{dot}</p>", escape(text));
     }
     let layers = main.summary.devices[1..].iter();
     let layers: Vec<String> = layers.map(|one| name(&one.names.label)).collect();
@@ -106,6 +123,65 @@ pub(super) fn push_headline(
         counted(others.len() as u64, "other incident"),
         named.join("; ")
     );
+}
+
+/// The highest latency and queue of the device that suffers, and its mean rates during the incident.
+fn peak_text(
+    analysis: &AnalysisReport,
+    incident: &PlacedIncident<'_>,
+    time_of: &TimeAxis,
+) -> String {
+    let Some(history) = analysis
+        .history
+        .device(&incident.summary.incident.victim.device)
+    else {
+        return String::new();
+    };
+    let values = |quantity: &Quantity| {
+        let mut extent = Extent::default();
+        for (value, span) in history.values(quantity).iter().zip(&time_of.points) {
+            if span.end_s > incident.begin_s && span.start_s < incident.end_s {
+                extent.add(*value);
+            }
+        }
+        extent
+    };
+    let mut peaks = Vec::new();
+    for (word, quantity) in [
+        ("reads", &READ_AWAIT_MS),
+        ("writes", &WRITE_AWAIT_MS),
+        ("flushes", &FLUSH_AWAIT_MS),
+    ] {
+        let highest = values(quantity).max().filter(|highest| *highest > 0.0);
+        peaks.extend(highest.map(|highest| format!("{word} {}", time_text(highest))));
+    }
+    // While nothing completes, the kernel counts no queue.
+    let longest = values(&QUEUE).max().filter(|longest| *longest > 0.0);
+    peaks.extend(longest.map(|longest| format!("queue {}", queue(longest))));
+    let mut rates = Vec::new();
+    for (unit, rate, factor) in [
+        ("reads/s", &READS_PER_S, 1.0),
+        ("writes/s", &WRITES_PER_S, 1.0),
+        ("MiB/s", &KIB_PER_S, 1.0 / 1024.0),
+    ] {
+        let mean = values(rate).mean().filter(|mean| *mean > 0.0);
+        rates.extend(mean.map(|mean| format!("{} {unit}", number(mean * factor))));
+    }
+    let mut parts = Vec::new();
+    for (lead, list) in [("Peak:", peaks), ("On average", rates)] {
+        if !list.is_empty() {
+            parts.push(format!("{lead} {}", list.join(", ")));
+        }
+    }
+    let mut text = parts.join(". ");
+    let limit = incident.summary.incident.limit();
+    if let Some(owner) = limit.and_then(|limit| limit.owner) {
+        text += &format!(
+            "; the limit is that of {}, not of the device",
+            cgroup_name(&owner)
+        );
+    }
+    text
 }
 
 /// Another incident in a few words: `sdb stalled at 16:04:02 (1.0 s)`.

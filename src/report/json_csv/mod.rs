@@ -64,26 +64,44 @@ const fn host(quantity: &'static HostQuantity) -> Column {
 }
 
 fn flags(of: &Subject<'_>) -> Vec<&'static str> {
-    let flag = match &of.device.state {
-        DeviceState::Active(activity) => activity.flag.map(DataFlag::name),
-        DeviceState::Reset | DeviceState::MemberReset => Some("reset"),
-        DeviceState::AccountingOff(_) => Some("accounting_off"),
-        DeviceState::Event(kind) => Some(kind.name()),
-    };
-    let mut flags = Vec::from_iter(flag);
-    flags.extend(of.header.is_since_boot.then_some("since_boot"));
+    let mut flags = Vec::new();
+    match &of.device.state {
+        DeviceState::Active(activity) => flags.extend(activity.flag.map(DataFlag::name)),
+        DeviceState::Reset | DeviceState::MemberReset => flags.push("reset"),
+        DeviceState::AccountingOff(_) => flags.push("accounting_off"),
+        DeviceState::Event(kind) => flags.push(kind.name()),
+    }
+    if of.header.is_since_boot {
+        flags.push("since_boot");
+    }
     flags
 }
 
 /// The seconds of the interval with the verdict; `None` for averages since boot, which do not show how long anything
 /// lasted.
 fn verdict_s(of: &Subject<'_>) -> Option<f64> {
-    let seconds = match &of.device.state {
+    match &of.device.state {
+        _ if of.header.is_since_boot => None,
         DeviceState::Active(activity) => activity.judged.verdict_s(),
         DeviceState::AccountingOff(_) => Some(of.header.elapsed_s),
         DeviceState::Reset | DeviceState::MemberReset | DeviceState::Event(_) => None,
-    };
-    seconds.filter(|_| !of.header.is_since_boot)
+    }
+}
+
+fn health_count(of: &DeviceActivity, name: &str) -> Option<u64> {
+    of.health.as_ref()?.number(name)
+}
+
+fn evidence(of: &Subject<'_>) -> Vec<String> {
+    match of.device.activity() {
+        Some(activity) => evidence_sentences(activity.judged.assessment()),
+        None => Vec::new(),
+    }
+}
+
+fn health_sentence(of: &Subject<'_>) -> Option<String> {
+    let health = of.device.activity()?.health.as_ref()?;
+    health_text(of.device.device(), &health.troubles(None), None)
 }
 
 use Field::{Flag, Name, Number, Sentences, Text, Time, Whole, Word, Words};
@@ -244,24 +262,12 @@ const COLUMNS: &[Column] = &[
     field(
         "error_count",
         "errors of commands since the device appeared; null unless it is SCSI or ATA",
-        OfActivity(|of| {
-            Whole(
-                of.health
-                    .as_ref()
-                    .and_then(|health| health.number("errors")),
-            )
-        }),
+        OfActivity(|of| Whole(health_count(of, "errors"))),
     ),
     field(
         "timeout_count",
         "commands that timed out, likewise",
-        OfActivity(|of| {
-            Whole(
-                of.health
-                    .as_ref()
-                    .and_then(|health| health.number("timeouts")),
-            )
-        }),
+        OfActivity(|of| Whole(health_count(of, "timeouts"))),
     ),
     field(
         "time_s",
@@ -281,26 +287,12 @@ const COLUMNS: &[Column] = &[
     field(
         "evidence",
         "the evidence for the verdict, as a list of sentences, joined by \"; \" in CSV",
-        Other(|of| {
-            let sentences = of
-                .device
-                .activity()
-                .map(|activity| evidence_sentences(activity.judged.assessment()));
-            Sentences(sentences.unwrap_or_default())
-        }),
+        Other(|of| Sentences(evidence(of))),
     ),
     field(
         "health",
         "problems that the kernel reports about the device, as a list of sentences; counts since the device appeared",
-        Other(|of| {
-            let health = of
-                .device
-                .activity()
-                .and_then(|activity| activity.health.as_ref());
-            let text = health
-                .and_then(|health| health_text(of.device.device(), &health.troubles(None), None));
-            Sentences(text.into_iter().collect())
-        }),
+        Other(|of| Sentences(Vec::from_iter(health_sentence(of)))),
     ),
     field(
         "nfs_waits",
@@ -346,12 +338,17 @@ impl FromStr for FieldList {
     fn from_str(words: &str) -> Result<Self, String> {
         let mut fields = Vec::new();
         for word in words.split(',').map(str::trim) {
-            let name = find(word).map_or(word, |quantity| quantity.name);
+            let name = match find(word) {
+                Some(quantity) => quantity.name,
+                None => word,
+            };
             let mut all = COLUMNS.iter().chain(DERIVED);
-            let column = all.find(|column| column.name.eq_ignore_ascii_case(name));
-            fields.push(column.ok_or_else(|| {
-                format!("there is no field '{word}'; 'blkstat help json' lists them")
-            })?);
+            let Some(column) = all.find(|column| column.name.eq_ignore_ascii_case(name)) else {
+                return Err(format!(
+                    "there is no field '{word}'; 'blkstat help json' lists them"
+                ));
+            };
+            fields.push(column);
         }
         Ok(Self(fields))
     }
@@ -379,8 +376,11 @@ impl Lines {
         for event in &rows.events {
             self.push_device(&rows.header, &event.to_interval(), out);
         }
-        for device in rows.devices.iter().chain(&rows.total) {
+        for device in &rows.devices {
             self.push_device(&rows.header, device, out);
+        }
+        if let Some(total) = &rows.total {
+            self.push_device(&rows.header, total, out);
         }
     }
 

@@ -24,12 +24,14 @@ impl TextTable {
         aligns: &str,
         rows: impl IntoIterator<Item = Vec<String>>,
     ) -> Self {
-        let titles: Vec<String> = titles.iter().map(|title| (*title).to_owned()).collect();
-        let further = aligns.chars().last().into_iter().cycle();
-        let aligns = aligns.chars().chain(further).take(titles.len()).collect();
+        let mut all_rows = vec![titles.iter().map(|title| (*title).to_owned()).collect()];
+        all_rows.extend(rows);
+        let mut all_aligns = Vec::from_iter(aligns.chars());
+        let last = *all_aligns.last().unwrap_or(&'l');
+        all_aligns.resize(titles.len(), last);
         Self {
-            rows: [titles].into_iter().chain(rows).collect(),
-            aligns,
+            rows: all_rows,
+            aligns: all_aligns,
             gap: 2,
             indent: 0,
         }
@@ -39,15 +41,22 @@ impl TextTable {
     pub(crate) fn add_column(&mut self, title: &str, cells: impl IntoIterator<Item = String>) {
         self.aligns.push('l');
         self.rows[0].push(title.to_owned());
-        for (row, cell) in self.rows[1..].iter_mut().zip(cells) {
+        for (row, cell) in std::iter::zip(&mut self.rows[1..], cells) {
             row.push(cell);
         }
     }
 
     fn width_of(&self, column: usize) -> usize {
-        let cells = self.rows.iter().filter_map(|row| row.get(column));
-        let lines = cells.flat_map(|cell| cell.lines());
-        lines.map(UnicodeWidthStr::width).max().unwrap_or(0)
+        let mut width = 0;
+        for row in &self.rows {
+            let Some(cell) = row.get(column) else {
+                continue;
+            };
+            for line in cell.lines() {
+                width = width.max(line.width());
+            }
+        }
+        width
     }
 
     /// The width of a line.
@@ -96,7 +105,7 @@ impl TextTable {
             .load_style(NOTHING)
             .set_content_arrangement(ContentArrangement::Disabled);
         table.add_rows(&self.rows);
-        for (column, align) in table.column_iter_mut().zip(&self.aligns) {
+        for (column, align) in std::iter::zip(table.column_iter_mut(), &self.aligns) {
             column.set_padding((0, self.gap as u16));
             column.set_cell_alignment(match align {
                 'r' => CellAlignment::Right,
@@ -124,11 +133,8 @@ pub(crate) fn fit_columns(widths: &[usize], ranks: &[u8], width: usize) -> Vec<u
         let Some(lowest) = kept.iter().map(|at| ranks[*at]).min() else {
             break;
         };
-        let stay: Vec<usize> = kept
-            .iter()
-            .copied()
-            .filter(|at| ranks[*at] > lowest)
-            .collect();
+        let mut stay = kept.clone();
+        stay.retain(|at| ranks[*at] > lowest);
         if stay.is_empty() {
             kept.pop();
         } else {

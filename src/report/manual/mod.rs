@@ -22,8 +22,7 @@ const COMMANDS: [(&str, &str); 16] = pages![
     "blkstat" "top" "who" "latency" "record" "analyze" "report" "export" "devices" "service" "iostat" "pt-diskstats"
     "completions" "man" "help" "version"
 ];
-/// The pages of topics.
-/// What a word is called is looked up in the first of them.
+/// The pages of topics. What a word is called is looked up in the first of them.
 const TOPICS: [(&str, &str); 19] = pages![
     "glossary" "columns" "verdicts" "busy" "evidence" "faq" "health" "baselines" "json" "csv"
     "pipelines" "recordings" "files" "prometheus" "formulas" "accuracy" "kernels" "performance" "upgrade"
@@ -63,17 +62,18 @@ pub fn page(name: &str, inserted: &dyn Fn(&str) -> Option<Terms>) -> Option<Page
                 .strip_prefix("{{")
                 .and_then(|rest| rest.strip_suffix("}}"))
         {
-            let terms = own_table(table).or_else(|| inserted(table));
-            *block = Block::Table(with_titles(terms.unwrap_or_default()));
+            let terms = match own_table(table) {
+                Some(terms) => terms,
+                None => inserted(table).unwrap_or_default(),
+            };
+            *block = Block::Table(with_titles(terms));
         }
     }
     let mut see_also: Vec<String> = Vec::new();
-    for link in links
-        .iter()
-        .filter(|link| names().any(|name| name == *link) && link != name)
-    {
-        let page = format!("{}({})", base_name(link), section(link));
-        if !see_also.contains(&page) {
+    for link in links {
+        let page = format!("{}({})", base_name(&link), section(&link));
+        let is_other = link != *name && names().any(|name| name == link);
+        if is_other && !see_also.contains(&page) {
             see_also.push(page);
         }
     }
@@ -90,27 +90,18 @@ pub fn page(name: &str, inserted: &dyn Fn(&str) -> Option<Terms>) -> Option<Page
 /// the paragraphs with this word, else every paragraph and row with words that begin with it.
 pub fn find_term(term: &str, mut pages: Vec<Page>, width: usize) -> Vec<(String, &'static str)> {
     pages.sort_by_key(|page| Reverse(section(page.name)));
-    let find = |part: &dyn Fn(&Block) -> Option<Block>| {
+    for is_about in [is_name, has_word] {
+        let found = matching_parts(&pages, width, |block| {
+            matching_rows(block, |row| is_about(&row[0], term))
+        });
+        if !found.is_empty() {
+            return found;
+        }
+    }
+    for is_wanted in [str::eq_ignore_ascii_case, has_word] {
         let mut found = Vec::new();
         for page in &pages {
-            for part in page.blocks.iter().filter_map(part) {
-                found.push((block_text(&part, width), page.name));
-            }
-        }
-        found
-    };
-    let mut found = find(&|block| matching_rows(block, |row| is_name(&row[0], term)));
-    if found.is_empty() {
-        found = find(&|block| matching_rows(block, |row| has_word(&row[0], term)));
-    }
-    if !found.is_empty() {
-        return found;
-    }
-    let is_title = |title: &str| title.eq_ignore_ascii_case(term);
-    let names_it = |title: &str| has_word(title, term);
-    for is_wanted in [&is_title as &dyn Fn(&str) -> bool, &names_it] {
-        for page in &pages {
-            for blocks in sections(&page.blocks, is_wanted) {
+            for blocks in sections(&page.blocks, |title| is_wanted(title, term)) {
                 found.push((blocks_text(blocks, width), page.name));
             }
         }
@@ -118,16 +109,39 @@ pub fn find_term(term: &str, mut pages: Vec<Page>, width: usize) -> Vec<(String,
             return found;
         }
     }
-    found = find(&|block| matching_text(block, |words| has_word(words, term)));
-    if !found.is_empty() {
-        return found;
+    let sentences = matching_parts(&pages, width, |block| {
+        matching_text(block, |words| has_word(words, term))
+    });
+    if !sentences.is_empty() {
+        return sentences;
     }
     let beginning = format!(" {}", term.to_lowercase());
-    let has_beginning = |words: &str| words.to_lowercase().contains(&beginning);
-    found = find(&|block| matching_text(block, has_beginning));
-    found.extend(find(&|block| {
-        matching_rows(block, |row| row.iter().any(|cell| has_beginning(cell)))
+    let mut found = matching_parts(&pages, width, |block| {
+        matching_text(block, |words| words.to_lowercase().contains(&beginning))
+    });
+    found.extend(matching_parts(&pages, width, |block| {
+        // No cell contains the end of a line.
+        matching_rows(block, |row| {
+            row.join("\n").to_lowercase().contains(&beginning)
+        })
     }));
+    found
+}
+
+/// Returns the parts of blocks that `part` returns, as text with the pages that they are from.
+fn matching_parts(
+    pages: &[Page],
+    width: usize,
+    part: impl Fn(&Block) -> Option<Block>,
+) -> Vec<(String, &'static str)> {
+    let mut found = Vec::new();
+    for page in pages {
+        for block in &page.blocks {
+            if let Some(matching) = part(block) {
+                found.push((block_text(&matching, width), page.name));
+            }
+        }
+    }
     found
 }
 
@@ -136,61 +150,80 @@ fn matching_rows(block: &Block, is_about: impl Fn(&[String]) -> bool) -> Option<
     let Block::Table(rows) = block else {
         return None;
     };
-    let (titles, rows) = rows.split_first()?;
+    let (titles, body) = rows.split_first()?;
     let mut matching = vec![titles.clone()];
-    matching.extend(rows.iter().filter(|row| is_about(row)).cloned());
-    (matching.len() > 1).then_some(Block::Table(matching))
+    for row in body {
+        if is_about(row) {
+            matching.push(row.clone());
+        }
+    }
+    if matching.len() == 1 {
+        return None;
+    }
+    Some(Block::Table(matching))
 }
 
 /// Returns a paragraph or an item if it is about something.
 fn matching_text(block: &Block, is_about: impl Fn(&str) -> bool) -> Option<Block> {
     match block {
-        Block::Paragraph(words) | Block::Item(words) => is_about(words).then(|| block.clone()),
+        Block::Paragraph(words) | Block::Item(words) if is_about(words) => Some(block.clone()),
         _ => None,
     }
 }
 
 /// Returns the sections whose title is wanted, without the title.
-fn sections<'a>(
-    blocks: &'a [Block],
-    is_wanted: &dyn Fn(&str) -> bool,
-) -> impl Iterator<Item = &'a [Block]> {
-    let is_heading = |block: &Block| matches!(block, Block::Heading(..));
-    let has_title = |block: &Block| matches!(block, Block::Heading(_, text) if is_wanted(text));
-    let starts = (1..blocks.len()).filter(move |at| has_title(&blocks[at - 1]));
-    starts.filter_map(move |at| blocks[at..].split(is_heading).next())
+fn sections(blocks: &[Block], is_wanted: impl Fn(&str) -> bool) -> Vec<&[Block]> {
+    let mut found = Vec::new();
+    let mut begin = 0;
+    for section in blocks.split(|block| matches!(block, Block::Heading(..))) {
+        if (1..blocks.len()).contains(&begin)
+            && let Block::Heading(_, title) = &blocks[begin - 1]
+            && is_wanted(title)
+        {
+            found.push(section);
+        }
+        begin += section.len() + 1;
+    }
+    found
 }
 
 /// Returns whether a cell with names, such as `queue` or `--begin T, --end T`, has this one.
 fn is_name(cell: &str, term: &str) -> bool {
-    let cell = cell.replace(STRONG, "");
-    cell.split(", ").any(|name| {
+    for name in cell.replace(STRONG, "").split(", ") {
         let first = name.split(' ').next().unwrap_or_default();
-        let is_term = |name: &str| name.eq_ignore_ascii_case(term);
-        is_term(name) || is_term(first) || is_term(first.trim_start_matches('-'))
-    })
+        for form in [name, first, first.trim_start_matches('-')] {
+            if form.eq_ignore_ascii_case(term) {
+                return true;
+            }
+        }
+    }
+    false
 }
 
 fn has_word(text: &str, word: &str) -> bool {
-    let text = text.replace(STRONG, "");
-    let mut words = text.split([' ', ',']);
-    words.any(|one| {
-        let one = one.trim_matches(['.', ':', ';', '(', ')', '"']);
-        one.eq_ignore_ascii_case(word) || one.trim_start_matches('-').eq_ignore_ascii_case(word)
-    })
+    for part in text.replace(STRONG, "").split([' ', ',']) {
+        let one = part.trim_matches(['.', ':', ';', '(', ')', '"']);
+        if one.eq_ignore_ascii_case(word) || one.trim_start_matches('-').eq_ignore_ascii_case(word)
+        {
+            return true;
+        }
+    }
+    false
 }
 
 /// Returns the verdicts with their meanings, the most severe first, and `-` for none.
 pub fn verdict_meanings() -> Terms {
-    let plain = |cell: &String| cell.replace(STRONG, "");
-    let page = page("verdicts", &|_| None);
-    for block in page.map(|page| page.blocks).unwrap_or_default() {
-        if let Block::Table(rows) = block {
-            let rows = rows.iter().skip(1);
-            return rows.map(|row| (plain(&row[0]), plain(&row[1]))).collect();
+    let mut terms = Terms::new();
+    let Some(page) = page("verdicts", &|_| None) else {
+        return terms;
+    };
+    let mut blocks = page.blocks.iter();
+    if let Some(Block::Table(rows)) = blocks.find(|block| matches!(block, Block::Table(_))) {
+        for row in &rows[1..] {
+            terms.push((row[0].replace(STRONG, ""), row[1].replace(STRONG, "")));
         }
     }
-    Terms::new()
+    terms
 }
 
 fn section(name: &str) -> u8 {
@@ -242,11 +275,10 @@ impl Page {
     /// Puts the ways to call the command before what is said of it.
     #[must_use]
     pub fn with_synopsis(mut self, usage: String) -> Self {
-        let heading = |words: &str| Block::Heading(HeadingLevel::H2, words.to_owned());
         let head = [
-            heading("Synopsis"),
+            Block::Heading(HeadingLevel::H2, "Synopsis".to_owned()),
             Block::Code(usage),
-            heading("Description"),
+            Block::Heading(HeadingLevel::H2, "Description".to_owned()),
         ];
         self.blocks.splice(..0, head);
         self
@@ -434,11 +466,11 @@ fn table_text(rows: &[Vec<String>], width: usize) -> String {
     }
     if !fits {
         let limits = [term_width, width - INDENT - term_width - table.gap];
-        let wrapped = |(cell, width): (&String, usize)| wrap(cell, width).join("\n");
-        table.rows = rows
-            .iter()
-            .map(|row| row.iter().zip(limits).map(wrapped).collect())
-            .collect();
+        for row in &mut table.rows {
+            for (cell, limit) in std::iter::zip(row, limits) {
+                *cell = wrap(cell, limit).join("\n");
+            }
+        }
     }
     if titles.iter().any(String::is_empty) {
         // Lists of terms have no titles.
@@ -493,11 +525,10 @@ impl Page {
                 Block::Table(rows) => table(rows),
             };
         }
-        let others: Vec<String> = self
-            .see_also
-            .iter()
-            .map(|page| format!("\\fB{}\\fR", escape(page)))
-            .collect();
+        let mut others = Vec::new();
+        for page in &self.see_also {
+            others.push(format!("\\fB{}\\fR", escape(page)));
+        }
         if !others.is_empty() {
             text += &format!(".SH SEE ALSO\n{}\n", others.join(", "));
         }

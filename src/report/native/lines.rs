@@ -26,10 +26,13 @@ const MIN_STEAL_PCT: f64 = 1.0;
 
 /// Returns the date of an interval with its time zone; empty without a wall clock.
 pub(super) fn date(header: &IntervalHeader, time_zone: &TimeZone) -> String {
-    let zoned = header.end.map(|time| time.to_zoned(time_zone.clone()));
-    zoned
-        .map(|time| time.strftime("%Y-%m-%d %Z").to_string())
-        .unwrap_or_default()
+    match header.end {
+        Some(end) => {
+            let zoned = end.to_zoned(time_zone.clone());
+            zoned.strftime("%Y-%m-%d %Z").to_string()
+        }
+        None => String::new(),
+    }
 }
 
 pub(super) const GAP: &str = "  ";
@@ -38,6 +41,7 @@ pub(super) const GAP: &str = "  ";
 /// places in every interval.
 const TIME_WIDTH: usize = "23:59:59  1.000s".len();
 const CPU_WIDTH: usize = "cpu 33% user 33% sys 34% avail".len();
+const SHORT_CPU_WIDTH: usize = "cpu 100% avail".len();
 const PRESSURE_WIDTH: usize = "io 9.9% some 9.9% full".len();
 const BLOCKED_WIDTH: usize = "blocked 999".len();
 
@@ -55,11 +59,12 @@ pub(crate) fn header_line(
     let mut push = |rank, width: usize, text: String, emphasis| {
         segments.push((rank, width.max(text.width()), (text, emphasis)));
     };
-    let time = header
-        .end
-        .map_or_else(|| "--:--:--".to_owned(), |end| time_of_day(end, time_zone));
+    let end = match header.end {
+        Some(end) => time_of_day(end, time_zone),
+        None => "--:--:--".to_owned(),
+    };
     let decimals = if header.elapsed_s < COARSE_S { 3 } else { 1 };
-    let time = format!("{time}  {:.decimals$}s", header.elapsed_s);
+    let time = format!("{end}  {:.decimals$}s", header.elapsed_s);
     push(7, TIME_WIDTH, time, Emphasis::Plain);
     if let Some(cpu) = &host.cpu {
         push(4, CPU_WIDTH, cpu_text(cpu), Emphasis::Plain);
@@ -80,16 +85,18 @@ pub(crate) fn header_line(
         let text = format!("missed: {}", header.missed_samples);
         push(2, 0, text, Emphasis::Plain);
     }
-    if let Some(cpu) = host.cpu.as_ref().filter(|cpu| cpu.steal >= MIN_STEAL_PCT) {
+    if let Some(cpu) = &host.cpu
+        && cpu.steal >= MIN_STEAL_PCT
+    {
         let text = format!("steal {:.0}%", cpu.steal);
         push(1, 0, text, Emphasis::Plain);
     }
-    let widths: Vec<usize> = segments
-        .iter()
-        .map(|(_, width, _)| GAP.len() + width)
-        .collect();
-    let ranks: Vec<u8> = segments.iter().map(|(rank, ..)| *rank).collect();
-    let mut kept = fit_columns(&widths, &ranks, width.saturating_add(GAP.len()));
+    let mut kept = fitting_segments(&segments, width);
+    if let Some(cpu) = host.cpu.as_ref().filter(|_| !kept.contains(&1)) {
+        let text = available_cpu_text(cpu);
+        segments[1] = (4, SHORT_CPU_WIDTH, (text, Emphasis::Plain));
+        kept = fitting_segments(&segments, width);
+    }
     if kept.is_empty() {
         // The time is always there.
         kept.push(0);
@@ -103,14 +110,28 @@ pub(crate) fn header_line(
     line
 }
 
+/// The part of the CPU that is left, where there is no space for more.
+pub(crate) fn available_cpu_text(cpu: &CpuPercentages) -> String {
+    format!("cpu {:.0}% avail", cpu.available())
+}
+
+/// Returns the indices of the parts of the host line, each with its rank and width, that fit into a line.
+fn fitting_segments(segments: &[(u8, usize, Cell)], width: usize) -> Vec<usize> {
+    let (mut ranks, mut widths) = (Vec::new(), Vec::new());
+    for (rank, width, _) in segments {
+        ranks.push(*rank);
+        widths.push(GAP.len() + width);
+    }
+    fit_columns(&widths, &ranks, width.saturating_add(GAP.len()))
+}
+
 fn cpu_text(cpu: &CpuPercentages) -> String {
-    let share = |value: f64| format!("{value:.0}%");
-    let (user, system, available) = (
-        share(cpu.user + cpu.nice),
-        share(cpu.system),
-        share(cpu.available()),
-    );
-    format!("cpu {user} user {system} sys {available} avail")
+    format!(
+        "cpu {:.0}% user {:.0}% sys {:.0}% avail",
+        cpu.user + cpu.nice,
+        cpu.system,
+        cpu.available()
+    )
 }
 
 /// The difference in seconds up to which two lengths of time are the same.
@@ -179,11 +200,12 @@ impl Message {
             None => "requests in flight".to_owned(),
         };
         // A stall that has lasted since the beginning of an incident began as early as that.
-        let since_begin = activity
-            .incident
-            .as_ref()
-            .filter(|one| activity.stalled_s >= one.lasted_s - TOLERANCE_S);
-        let sign = since_begin.map_or("", |ongoing| sign_of_begin(&ongoing.incident));
+        let sign = match &activity.incident {
+            Some(ongoing) if activity.stalled_s >= ongoing.lasted_s - TOLERANCE_S => {
+                sign_of_begin(&ongoing.incident)
+            }
+            _ => "",
+        };
         let length = format!("{sign}{}", duration(activity.stalled_s));
         let texts = vec![
             format!("{word} for {length}: {in_flight}, nothing completed"),
@@ -219,33 +241,34 @@ fn is_held(activity: &DeviceActivity) -> bool {
 
 /// Returns a quantity as a text; empty if it is not known.
 pub(super) fn quantity_text(quantity: &Quantity, of: &Judged) -> String {
-    let figure = quantity.value(of).map(format_of(quantity.unit));
-    figure.map(|figure| figure.text()).unwrap_or_default()
+    match quantity.value(of) {
+        Some(value) => format_of(quantity.unit)(value).text(),
+        None => String::new(),
+    }
 }
 
 /// Returns discards, flushes and util as a text.
 fn discards_and_flushes(activity: &DeviceActivity) -> String {
+    let judged = &activity.judged;
     let Interval {
         discards, flushes, ..
-    } = &activity.judged.interval;
-    let text = |quantity: Quantity| quantity_text(&quantity, &activity.judged);
+    } = &judged.interval;
     let mut parts = Vec::new();
     if discards.ios.sum > 0.0 {
-        let latency = discards
-            .await_ms()
-            .map(|await_ms| latency_figure(await_ms, discards).text());
-        parts.push(format!(
-            "discards {}/s {}MiB/s {}",
-            text(DISCARDS_PER_S),
-            text(DISCARD_KIB_PER_S),
-            latency.unwrap_or_default()
-        ));
+        let latency = match discards.await_ms() {
+            Some(await_ms) => latency_figure(await_ms, discards).text(),
+            None => String::new(),
+        };
+        let rate = quantity_text(&DISCARDS_PER_S, judged);
+        let throughput = quantity_text(&DISCARD_KIB_PER_S, judged);
+        parts.push(format!("discards {rate}/s {throughput}MiB/s {latency}"));
     }
     if flushes.ios.sum > 0.0 {
-        let (rate, latency) = (text(FLUSHES_PER_S), text(FLUSH_AWAIT_MS));
+        let rate = quantity_text(&FLUSHES_PER_S, judged);
+        let latency = quantity_text(&FLUSH_AWAIT_MS, judged);
         parts.push(format!("flushes {rate}/s {latency}"));
     }
-    let util = text(UTIL_PCT);
+    let util = quantity_text(&UTIL_PCT, judged);
     if !util.is_empty() {
         parts.push(format!("util {util}"));
     }
@@ -286,10 +309,12 @@ const MAX_NAMED: usize = 3;
 /// nothing, there are only tasks that may wait for it.
 pub(crate) fn who_line(device: &str, attribution: &Attribution) -> Option<String> {
     let usage = attribution.device(device);
-    let used_by = usage.map_or(&[][..], |usage| &usage.cgroups);
+    let (used_by, has_programs) = match usage {
+        Some(usage) => (&*usage.cgroups, !usage.programs.is_empty()),
+        None => (&[][..], false),
+    };
     let mut cgroups = Vec::new();
     let busy = used_by.iter().filter(|cgroup| cgroup.share_pct > Some(0.0));
-    let has_programs = usage.is_some_and(|usage| !usage.programs.is_empty());
     for cgroup in busy.take(MAX_NAMED) {
         // The root holds whatever is in no cgroup of its own: its name says nothing that programs don't.
         if has_programs && &*cgroup.path == "/" {
@@ -309,7 +334,9 @@ pub(crate) fn who_line(device: &str, attribution: &Attribution) -> Option<String
         parts.push(cgroups.join(", "));
     }
     parts.extend(limits_text(used_by));
-    parts.extend(usage.and_then(|usage| programs_text(usage, attribution)));
+    if let Some(usage) = usage {
+        parts.extend(programs_text(usage, attribution));
+    }
     parts.extend(blocked_text(&attribution.blocked));
     if attribution.skipped > 0 {
         parts.push(format!("scans skipped: {}", attribution.skipped));
@@ -317,19 +344,32 @@ pub(crate) fn who_line(device: &str, attribution: &Attribution) -> Option<String
     if let Some(hung) = attribution.hung_read {
         parts.push(format!("/proc/{}/io does not answer", hung.pid));
     }
-    (!parts.is_empty()).then(|| format!("who: {}", parts.join("; ")))
+    if parts.is_empty() {
+        return None;
+    }
+    Some(format!("who: {}", parts.join("; ")))
 }
 
 /// Returns the cgroups that have reached limits on the device, with these limits; `None` if none has.
 fn limits_text(cgroups: &[CgroupUse]) -> Option<String> {
-    let reached = |cgroup: &CgroupUse| {
-        let reached = cgroup.limits.iter().filter(|limit| limit.is_reached);
-        let values: Vec<String> = reached.map(|used| limit_value(&used.limit)).collect();
-        let name = cgroup_name(&cgroup.path);
-        (!values.is_empty()).then(|| format!("{} {}", sanitize(&name), values.join(" and ")))
-    };
-    let reached: Vec<String> = cgroups.iter().filter_map(reached).take(MAX_NAMED).collect();
-    (!reached.is_empty()).then(|| format!("at limit: {}", reached.join(", ")))
+    let mut texts = Vec::new();
+    for cgroup in cgroups {
+        let mut values = Vec::new();
+        for used in &cgroup.limits {
+            if used.is_reached {
+                values.push(limit_value(&used.limit));
+            }
+        }
+        if !values.is_empty() {
+            let name = cgroup_name(&cgroup.path);
+            texts.push(format!("{} {}", sanitize(&name), values.join(" and ")));
+        }
+    }
+    if texts.is_empty() {
+        return None;
+    }
+    texts.truncate(MAX_NAMED);
+    Some(format!("at limit: {}", texts.join(", ")))
 }
 
 /// The programs that use a device, with their mean rates: `'tar cf - /data' (812) 240 MiB/s (mean of 5 s)`; `None` without any.
@@ -344,7 +384,10 @@ fn programs_text(usage: &DeviceUse, attribution: &Attribution) -> Option<String>
         Some(seconds) => format!(" (mean of {seconds:.0} s)"),
         None => String::new(),
     };
-    (!texts.is_empty()).then(|| texts.join(", ") + &mean)
+    if texts.is_empty() {
+        return None;
+    }
+    Some(texts.join(", ") + &mean)
 }
 
 /// Returns the first blocked tasks, and the number of the others; `None` if there are none.
@@ -353,7 +396,10 @@ fn blocked_text(blocked: &[BlockedTask]) -> Option<String> {
     for task in blocked {
         tasks.push(process_text(task.command.as_deref(), &task.comm, task.tid));
     }
-    (!tasks.is_empty()).then(|| format!("D state: {}", named(&tasks, MAX_NAMED, ", ")))
+    if tasks.is_empty() {
+        return None;
+    }
+    Some(format!("D state: {}", named(&tasks, MAX_NAMED, ", ")))
 }
 
 /// The requests of a cgroup: ` (1,940 r/s, 12.0 w/s)`.
@@ -450,7 +496,10 @@ mod header_line_tests {
                 86,
                 "--:--:--  1.000s  cpu 72% user 20% sys 8% avail   io 26% some 7.0% full   mem 12% some",
             ),
-            (80, "--:--:--  1.000s  io 26% some 7.0% full   mem 12% some"),
+            (
+                80,
+                "--:--:--  1.000s  cpu 8% avail    io 26% some 7.0% full   mem 12% some",
+            ),
             (50, "--:--:--  1.000s  io 26% some 7.0% full"),
             (38, "--:--:--  1.000s"),
             (5, "--:--:--  1.000s"),

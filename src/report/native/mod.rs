@@ -13,7 +13,9 @@ use self::columns::{COLUMNS, Column, UNSPLIT, VERDICT_WIDTH, VERDICT_WIDTH_WITH_
 pub(crate) use self::columns::{Cell, cell, incident_time};
 pub use self::columns::{ColumnList, sort_keys, sort_value};
 #[cfg(feature = "top")]
-pub(crate) use self::lines::{event_text, header_line, state_message, who_line};
+pub(crate) use self::lines::{
+    available_cpu_text, event_text, header_line, state_message, who_line,
+};
 pub use self::table::TableWriter;
 use crate::counters::Columns;
 use crate::intervals::DeviceInterval;

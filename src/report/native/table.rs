@@ -15,7 +15,6 @@ use super::{
 use crate::attribution::{Attribution, ReachedLimit};
 use crate::intervals::{DeviceActivity, DeviceInterval, DeviceSummary, IntervalRows, RunSpan};
 use crate::judge::{Evidence, Verdict};
-use crate::metrics::Completed;
 use crate::quantities::Quantity;
 use crate::quantities::device::{DISCARDS_PER_S, FLUSHES_PER_S};
 use crate::report::evidence::{
@@ -52,8 +51,10 @@ fn limit_beside(activity: &DeviceActivity) -> Option<&ReachedLimit> {
 /// The calm devices that have no line of their own: `48 more devices, ok, at most 3.1% util`.
 fn folded_text(devices: &[DeviceInterval]) -> String {
     let mut most = 0.0_f64;
-    for stats in devices.iter().filter_map(DeviceInterval::stats) {
-        most = most.max(stats.util_pct().unwrap_or(0.0));
+    for device in devices {
+        if let Some(stats) = device.stats() {
+            most = most.max(stats.util_pct().unwrap_or(0.0));
+        }
     }
     format!(
         "{}, ok, at most {} util",
@@ -145,7 +146,8 @@ impl TableWriter {
     /// Appends an interval: the host, devices that appeared or disappeared, then a line for each device.
     pub fn push_interval(&mut self, rows: &IntervalRows, out: &mut Vec<u8>) {
         let (devices, folded) = rows.devices.split_at(self.shown_count(&rows.devices));
-        let lines: Vec<&DeviceInterval> = devices.iter().chain(&rows.total).collect();
+        let mut lines = Vec::from_iter(devices);
+        lines.extend(&rows.total);
         if !self.has_columns && !lines.is_empty() {
             self.columns = ColumnChoice::new(&self.options, self.width, &lines);
             self.has_columns = true;
@@ -165,8 +167,10 @@ impl TableWriter {
             self.push_line(&date, Emphasis::Dim, out);
             self.date = date;
         }
-        let end = rows.header.end;
-        self.time = end.map_or_else(String::new, |end| time_of_day(end, &self.time_zone));
+        self.time = match rows.header.end {
+            Some(end) => time_of_day(end, &self.time_zone),
+            None => String::new(),
+        };
         let segments = header_line(&rows.header, &self.time_zone, self.width);
         for (index, (text, emphasis)) in segments.iter().enumerate() {
             out.extend_from_slice(if index == 0 { b"" } else { GAP.as_bytes() });
@@ -191,7 +195,9 @@ impl TableWriter {
             }
             self.push_device(line, out);
             self.push_doubt(line, rows.attribution.as_ref(), out);
-            if let Some(attribution) = rows.attribution.as_ref().filter(|_| self.options.who) {
+            if self.options.who
+                && let Some(attribution) = &rows.attribution
+            {
                 self.push_who(line, attribution, out);
             }
         }
@@ -207,34 +213,31 @@ impl TableWriter {
         if !self.is_screen {
             return devices.len();
         }
-        let is_calm = |device: &DeviceInterval| {
-            device.activity().is_some() && device.shown_verdict() <= Some(Verdict::Ok)
-        };
-        let first_calm = devices.iter().position(is_calm);
-        let Some(first_calm) = first_calm else {
+        let Some(first_calm) = devices.iter().position(is_calm) else {
             return devices.len();
         };
         if !devices[first_calm..].iter().all(is_calm) {
             return devices.len();
         }
-        let room = self.rows.max(MIN_SCREEN_ROWS) - MIN_SCREEN_ROWS;
+        // The others are for the host, the titles and explanations.
+        let room = self.rows - self.rows.div_ceil(3);
         devices.len().min(room.max(first_calm))
     }
 
     /// Appends what keeps programs waiting whatever the disks do, once on each screen: the host line goes on to show its
-    /// numbers. A device in trouble may be what no device shows.
+    /// numbers. A device in trouble, or a limit of a cgroup, may be what no device shows.
     fn push_host_texts(&mut self, rows: &IntervalRows, out: &mut Vec<u8>) {
-        let is_trouble = |row: &DeviceInterval| row.verdict().is_some_and(Verdict::is_trouble);
-        let has_trouble = rows.devices.iter().any(is_trouble);
-        for (index, text) in host_texts(&rows.header, rows.attribution.as_ref())
-            .into_iter()
-            .enumerate()
-        {
+        let mut is_explained = false;
+        for row in &rows.devices {
+            is_explained |= is_trouble(row) || row.activity().and_then(limit_beside).is_some();
+        }
+        let texts = host_texts(&rows.header, rows.attribution.as_ref());
+        for (index, text) in texts.into_iter().enumerate() {
             let is_said = std::mem::replace(&mut self.host_texts_said[index], text.is_some());
             let is_hidden_wait = index >= HIDDEN_WAITS;
             if let Some(text) = text
                 && !is_said
-                && !(is_hidden_wait && has_trouble)
+                && !(is_hidden_wait && is_explained)
             {
                 self.explain(&text, Emphasis::Dim, out);
             }
@@ -248,15 +251,15 @@ impl TableWriter {
             return;
         };
         // Compared with itself, it has no new errors: what is left is its state.
-        let health = activity.health.as_ref();
-        let text = health.and_then(|now| health_text(device, &now.troubles(Some(now)), None));
-        let is_trouble = line.verdict().is_some_and(Verdict::is_trouble);
-        let Some(text) = text.filter(|_| !is_trouble) else {
+        if !is_trouble(line)
+            && let Some(now) = &activity.health
+            && let Some(text) = health_text(device, &now.troubles(Some(now)), None)
+        {
+            if self.health_said.insert(device.to_owned()) {
+                self.explain(&text, Emphasis::Dim, out);
+            }
+        } else {
             self.health_said.remove(device);
-            return;
-        };
-        if self.health_said.insert(device.to_owned()) {
-            self.explain(&text, Emphasis::Dim, out);
         }
     }
 
@@ -271,17 +274,19 @@ impl TableWriter {
 
     /// Returns whether the column titles must be repeated to stay visible during a block of this number of lines.
     fn are_titles_due(&self, lines: usize) -> bool {
-        self.lines_since_titles
-            .is_none_or(|since| since.saturating_add(lines + 1) >= self.rows)
+        match self.lines_since_titles {
+            Some(since) => since.saturating_add(lines + 1) >= self.rows,
+            None => true,
+        }
     }
 
     /// Returns whether the next line makes the column titles scroll off; the cursor needs a line, too.
     fn are_titles_scrolling_off(&self) -> bool {
         let rows = self.rows.max(MIN_SCREEN_ROWS);
-        self.is_screen
-            && self
-                .lines_since_titles
-                .is_some_and(|since| since.saturating_add(2) >= rows)
+        match self.lines_since_titles {
+            Some(since) => self.is_screen && since.saturating_add(2) >= rows,
+            None => false,
+        }
     }
 
     fn push_titles(&mut self, out: &mut Vec<u8>) {
@@ -302,19 +307,19 @@ impl TableWriter {
         }
         self.push_name(line.label(), out);
         let has_mounts = self.options.mounts && !line.names.mountpoints.is_empty();
-        let activity = line.activity();
-        let hidden = activity.filter(|activity| self.is_activity_hidden(activity));
-        let message = Message::for_state(&line.state);
-        if let Some(message) = message.or_else(|| hidden.map(Message::for_hidden_activity)) {
+        if let Some(message) = Message::for_state(&line.state) {
             self.push_message(&message, has_mounts, out);
-        } else if let Some(activity) = activity {
-            self.push_cells(activity, out);
+        } else if let Some(activity) = line.activity() {
+            if self.is_activity_hidden(activity) {
+                self.push_message(&Message::for_hidden_activity(activity), has_mounts, out);
+            } else {
+                self.push_cells(activity, out);
+            }
         }
         if has_mounts {
             self.push_mounts(&line.names.mountpoints, out);
         }
-        out.push(b'\n');
-        self.lines_since_titles = self.lines_since_titles.map(|since| since.saturating_add(1));
+        self.end_line(out);
         self.push_incident(line, out);
         self.push_limit(line, out);
         self.push_health(line, out);
@@ -326,15 +331,17 @@ impl TableWriter {
     /// Appends the limit that holds a cgroup back but not the device, once when it is reached.
     fn push_limit(&mut self, line: &DeviceInterval, out: &mut Vec<u8>) {
         let device = line.device();
-        let alone = line.activity().filter(|one| one.incident.is_none());
-        let Some(reached) = alone.and_then(limit_beside) else {
+        if let Some(activity) = line.activity()
+            && activity.incident.is_none()
+            && let Some(reached) = limit_beside(activity)
+        {
+            let limit = at_limit_text(&reached.limit);
+            if self.limits_said.get(device) != Some(&limit) {
+                self.explain(&cgroup_limit_text(reached), Emphasis::Dim, out);
+                self.limits_said.insert(device.to_owned(), limit);
+            }
+        } else {
             self.limits_said.remove(device);
-            return;
-        };
-        let limit = at_limit_text(&reached.limit);
-        if self.limits_said.get(device) != Some(&limit) {
-            self.explain(&cgroup_limit_text(reached), Emphasis::Dim, out);
-            self.limits_said.insert(device.to_owned(), limit);
         }
     }
 
@@ -371,10 +378,12 @@ impl TableWriter {
 
     /// Appends what is known of the incident of a device that suffers from it.
     fn push_incident(&mut self, line: &DeviceInterval, out: &mut Vec<u8>) {
-        let has_work = line.shown_verdict() > Some(Verdict::Ok);
-        let Some(ongoing) = line.incident().filter(|one| one.is_victim && has_work) else {
+        let Some(ongoing) = line.incident() else {
             return;
         };
+        if !ongoing.is_victim || line.shown_verdict() <= Some(Verdict::Ok) {
+            return;
+        }
         let harm = present_harm(&ongoing.incident, line.stats());
         self.push_parts(
             &incident_parts(&ongoing.incident, &harm),
@@ -393,8 +402,10 @@ impl TableWriter {
             } else {
                 format!("{text}; {part}")
             };
-            let fits = || wrap(&longer, width).len() <= MAX_INCIDENT_LINES;
-            if text.is_empty() || !self.is_screen || fits() {
+            if text.is_empty()
+                || !self.is_screen
+                || wrap(&longer, width).len() <= MAX_INCIDENT_LINES
+            {
                 text = longer;
             }
         }
@@ -410,23 +421,25 @@ impl TableWriter {
         attribution: Option<&Attribution>,
         out: &mut Vec<u8>,
     ) {
-        let is_doubtful = matches!(
-            line.shown_verdict(),
-            Some(Verdict::Busy | Verdict::Queueing)
-        );
-        let Some(activity) = line.activity().filter(|_| is_doubtful) else {
+        let (Some(Verdict::Busy | Verdict::Queueing), Some(activity)) =
+            (line.shown_verdict(), line.activity())
+        else {
             return;
         };
         if activity.incident.is_some() || self.options.explain {
             return;
         }
         let sentences = timed_evidence_sentences(activity, |at| time_of_day(at, &self.time_zone));
+        let mut parts = Vec::new();
         // The others say the same of another kind of requests.
-        let first = sentences.first();
-        let mut parts: Vec<String> = Vec::new();
-        parts.extend(first.map(|sentence| sanitize(sentence).into_owned()));
-        let usage = attribution.and_then(|attribution| attribution.device(line.device()));
-        parts.extend(usage.and_then(user_text));
+        if let Some(sentence) = sentences.first() {
+            parts.push(sanitize(sentence).into_owned());
+        }
+        if let Some(attribution) = attribution
+            && let Some(usage) = attribution.device(line.device())
+        {
+            parts.extend(user_text(usage));
+        }
         self.push_parts(&parts, Emphasis::Dim, out);
     }
 
@@ -481,12 +494,11 @@ impl TableWriter {
     /// Returns whether a device only had discards or flushes, and their columns are hidden.
     fn is_activity_hidden(&self, activity: &DeviceActivity) -> bool {
         let stats = &activity.judged.interval;
-        let has_none = |of: &Completed| of.count() == Some(0.0);
-        let is_hidden = |of: &Completed, rate| of.ios.sum > 0.0 && !self.is_shown(rate);
-        has_none(&stats.reads)
-            && has_none(&stats.writes)
-            && (is_hidden(&stats.discards, &DISCARDS_PER_S)
-                || is_hidden(&stats.flushes, &FLUSHES_PER_S))
+        if stats.reads.count() != Some(0.0) || stats.writes.count() != Some(0.0) {
+            return false;
+        }
+        stats.discards.ios.sum > 0.0 && !self.is_shown(&DISCARDS_PER_S)
+            || stats.flushes.ios.sum > 0.0 && !self.is_shown(&FLUSHES_PER_S)
     }
 
     /// Appends a message instead of the cells: padded to their width if something follows.
@@ -496,10 +508,10 @@ impl TableWriter {
         if is_followed {
             width = width.min(cells.saturating_sub(1));
         }
-        let text = message
-            .fitting(width)
-            .map(|text| ellipsize(text, width))
-            .unwrap_or_default();
+        let text = match message.fitting(width) {
+            Some(text) => ellipsize(text, width),
+            None => String::new(),
+        };
         out.push(b' ');
         paint(&text, message.emphasis, self.options.colors, out);
         if is_followed {
@@ -509,18 +521,19 @@ impl TableWriter {
 
     /// Explains the question mark after util, once.
     fn explain_mark(&mut self, lines: &[&DeviceInterval], out: &mut Vec<u8>) {
-        let has_mark = |activity: &DeviceActivity| {
-            activity.flag.is_some() && activity.judged.interval.util_pct().is_some()
-        };
-        let mut activities = lines.iter().filter_map(|line| line.activity());
-        if !self.has_explained_mark && activities.any(has_mark) {
-            self.has_explained_mark = true;
-            let text = "? kernel util is implausible: above its upper bound";
-            self.explain(text, Emphasis::Dim, out);
+        for line in lines {
+            if let Some(activity) = line.activity()
+                && activity.flag.is_some()
+                && activity.judged.interval.util_pct().is_some()
+                && !self.has_explained_mark
+            {
+                self.has_explained_mark = true;
+                let text = "? kernel util is implausible: above its upper bound";
+                self.explain(text, Emphasis::Dim, out);
+            }
         }
     }
 
-    /// Appends a text in dim lines, each after `indent`.
     /// Appends a sentence that explains the line above.
     fn explain(&mut self, text: &str, emphasis: Emphasis, out: &mut Vec<u8>) {
         let width = sentence_width(self.width).saturating_sub(2 * EXPLANATION.width());
@@ -532,8 +545,25 @@ impl TableWriter {
 
     fn push_line(&mut self, text: &str, emphasis: Emphasis, out: &mut Vec<u8>) {
         paint(text, emphasis, self.options.colors, out);
+        self.end_line(out);
+    }
+
+    fn end_line(&mut self, out: &mut Vec<u8>) {
         out.push(b'\n');
-        self.lines_since_titles = self.lines_since_titles.map(|since| since.saturating_add(1));
+        if let Some(lines) = &mut self.lines_since_titles {
+            *lines = lines.saturating_add(1);
+        }
+    }
+}
+
+fn is_calm(device: &DeviceInterval) -> bool {
+    device.activity().is_some() && device.shown_verdict() <= Some(Verdict::Ok)
+}
+
+fn is_trouble(device: &DeviceInterval) -> bool {
+    match device.verdict() {
+        Some(verdict) => verdict.is_trouble(),
+        None => false,
     }
 }
 
@@ -542,6 +572,7 @@ mod tests {
     use super::*;
     use crate::intervals::{DeviceState, IntervalHeader};
     use crate::judge::Assessment;
+    use crate::metrics::Completed;
     use crate::metrics::Interval;
 
     fn table(width: usize, is_screen: bool) -> TableWriter {
@@ -618,8 +649,8 @@ mod tests {
     fn on_a_screen_calm_devices_take_no_more_lines_than_it_has() {
         let count = |lines: &[String]| lines.iter().filter(|line| line.starts_with("sda")).count();
         let lines = printed(100, true, Verdict::Ok);
-        assert_eq!(count(&lines), 2 * (10 - MIN_SCREEN_ROWS));
-        let folded = "└ 95 more devices, ok, at most 0% util";
+        assert_eq!(count(&lines), 2 * 6);
+        let folded = "└ 94 more devices, ok, at most 0% util";
         assert!(lines.iter().any(|line| line == folded), "{lines:#?}");
         assert_eq!(count(&printed(100, false, Verdict::Ok)), 200);
     }

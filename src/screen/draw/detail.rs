@@ -22,7 +22,7 @@ use crate::report::evidence::{
 use crate::report::layout::number_format::{number, percent, time};
 use crate::report::layout::{ellipsize, time_of_day, wrap};
 use crate::report::native::{Emphasis, TableOptions, TableWriter, cell, who_line};
-use crate::report::scale::{Scale, without_zeros};
+use crate::report::scale::{Scale, top_below_burst, usual_max, without_zeros};
 use crate::report::who::{WhoInterval, push_tables};
 use crate::sanitize::sanitize;
 use crate::screen::app::{App, Source};
@@ -472,6 +472,10 @@ static THROUGHPUT: &[Line] = &[
     (&READ_KIB_PER_S, &READS, "reads"),
     (&WRITE_KIB_PER_S, &WRITES, "writes"),
 ];
+static SIZES: &[Line] = &[
+    (&READ_SIZE_KIB, &READS, "reads"),
+    (&WRITE_SIZE_KIB, &WRITES, "writes"),
+];
 static UTIL: &[Line] = &[
     (&PLAUSIBLE_UTIL_PCT, &READS, "util"),
     (&DOUBTFUL_UTIL_PCT, &THIRD, "? cannot be true"),
@@ -479,14 +483,13 @@ static UTIL: &[Line] = &[
 
 /// Returns an axis that begins at zero.
 fn from_zero(_min: f64, max: f64) -> Scale {
-    Scale::linear(max.max(1.0))
+    Scale::linear(max)
 }
 
 /// The least height of a chart: another chart is shown once each has this height.
 const MIN_CHART_HEIGHT: u16 = 4;
 /// The width from which charts are in two columns.
 const MIN_WIDTH_OF_TWO: u16 = 150;
-const CHARTS: u16 = 5;
 
 /// Round steps between labels, in seconds.
 const STEPS_S: [i64; 17] = [
@@ -509,6 +512,8 @@ struct Chart {
     /// The axis for values above zero, given the least and the largest.
     scale: fn(f64, f64) -> Scale,
     format: fn(f64) -> String,
+    /// True if a short burst is cut.
+    cuts: bool,
     /// A line to compare with, and its name.
     reference: Option<(f64, String)>,
     /// The values of the lines under the cursor.
@@ -561,24 +566,30 @@ impl Canvas {
 impl Chart {
     /// Draws the chart with its title; the points are those of the columns of dots.
     fn draw(&self, buffer: &mut Buffer, area: Rect, shown: &[Column<'_>], theme: Theme) {
-        self.draw_legend(buffer, area, theme);
+        self.draw_legend(buffer, area, shown, theme);
         let plot = plot_area(area);
         if plot.height == 0 || plot.width == 0 {
             return;
         }
-        let values = self.lines.iter().flat_map(|(quantity, ..)| {
-            let extents = shown.iter().map(|column| column.extent(quantity));
-            let ends = extents
-                .flat_map(|extent| [extent.min(), extent.max()])
-                .flatten();
-            ends.map(|value| value * self.factor)
-        });
+        let (mut min, mut max, mut usual) = (f64::INFINITY, 0.0_f64, 0.0_f64);
+        for (quantity, ..) in self.lines {
+            let mut maxima = Vec::new();
+            for extent in shown.iter().map(|column| column.extent(quantity)) {
+                let ends = [extent.min(), extent.max()].map(|end| end.map(|end| end * self.factor));
+                maxima.extend(ends[1].filter(|end| *end > 0.0));
+                min = ends[0]
+                    .filter(|end| *end > 0.0)
+                    .map_or(min, |end| min.min(end));
+            }
+            usual = usual.max(usual_max(&mut maxima));
+            max = max.max(maxima.last().copied().unwrap_or(0.0));
+        }
         let reference = self.reference.as_ref().map(|(value, _)| *value);
-        let above_zero = values.chain(reference).filter(|value| *value > 0.0);
-        let (min, max) = above_zero.fold((f64::INFINITY, 0.0f64), |(min, max), value| {
-            (min.min(value), max.max(value))
-        });
-        let axis = (self.scale)(min, max);
+        if let Some(value) = reference {
+            (min, max) = (min.min(value), max.max(value));
+        }
+        let top = top_below_burst(max, usual).filter(|_| self.cuts);
+        let axis = (self.scale)(min, top.unwrap_or(max));
         let mut canvas = Canvas::new(plot);
         if let Some(value) = reference {
             let row = canvas.row_at(axis.position(value));
@@ -599,6 +610,30 @@ impl Chart {
         for y in plot.y..plot.bottom() {
             put(buffer, plot.x - 1, y, 1, "│", theme.dim());
         }
+        if top.is_none() {
+            return;
+        }
+        for (number, column) in shown.iter().enumerate() {
+            let is_above = |(quantity, ..): &Line| {
+                let highest = column.extent(quantity).max();
+                highest.is_some_and(|highest| highest * self.factor > axis.max)
+            };
+            if self.lines.iter().any(is_above) {
+                let x = plot.x + (number / DOTS_PER_CELL.0) as u16;
+                put(buffer, x, plot.y, 1, "▲", theme.dim());
+            }
+        }
+        let text = format!("  ▲ up to {}", (self.format)(max));
+        put_right(buffer, area.right(), area.y, &text, theme.dim());
+    }
+
+    /// Returns whether there is a value above zero.
+    fn has_values(&self, shown: &[Column<'_>]) -> bool {
+        self.lines.iter().any(|(quantity, ..)| {
+            shown
+                .iter()
+                .any(|column| column.extent(quantity).max() > Some(0.0))
+        })
     }
 
     /// Draws a line: in each column from the minimum to the maximum, joined to the column before.
@@ -632,7 +667,7 @@ impl Chart {
     }
 
     /// Writes the title, and the lines with their values under the cursor.
-    fn draw_legend(&self, buffer: &mut Buffer, area: Rect, theme: Theme) {
+    fn draw_legend(&self, buffer: &mut Buffer, area: Rect, shown: &[Column<'_>], theme: Theme) {
         let mut x = put(buffer, area.x, area.y, area.width, self.title, BOLD) + 2;
         let mut add = |text: &str, style: Style| {
             let width = text.width() as u16;
@@ -640,7 +675,14 @@ impl Chart {
                 x = put(buffer, x, area.y, width, text, style);
             }
         };
-        for ((_, stroke, name), value) in self.lines.iter().zip(&self.values) {
+        for ((quantity, stroke, name), value) in self.lines.iter().zip(&self.values) {
+            // A line that is not drawn needs no entry.
+            if shown
+                .iter()
+                .all(|column| column.extent(quantity).is_empty())
+            {
+                continue;
+            }
             add(&format!("{} {name} ", stroke.mark), theme.stroke(stroke));
             let value = value.map_or("-".to_owned(), |value| (self.format)(value * self.factor));
             add(&format!("{value}  "), Style::new());
@@ -678,7 +720,6 @@ impl App {
         }
         let across = if area.width >= MIN_WIDTH_OF_TWO { 2 } else { 1 };
         let heights = area.height - 1;
-        let down = (heights / MIN_CHART_HEIGHT).clamp(1, CHARTS.div_ceil(across));
         let width = area.width / across - if across > 1 { 1 } else { 0 };
         let plot_width = usize::from(width.saturating_sub(GUTTER));
         let columns = self
@@ -692,6 +733,13 @@ impl App {
             .collect();
         let now = self.moment().and_then(|moment| moment.device(device));
         let now = now.and_then(DeviceInterval::activity);
+        let mut charts = self.charts(now, device);
+        if charts.iter().any(|chart| chart.has_values(&shown)) {
+            charts.retain(|chart| chart.has_values(&shown));
+        }
+        let mut charts = charts.into_iter();
+        let most = (charts.len() as u16).div_ceil(across);
+        let down = (heights / MIN_CHART_HEIGHT).clamp(1, most);
         let mut y = area.y;
         for row in 0..down {
             // The first charts get the remaining rows.
@@ -703,11 +751,9 @@ impl App {
                     width,
                     height,
                 };
-                let at = row * across + column;
-                if at >= CHARTS {
+                let Some(chart) = charts.next() else {
                     continue;
-                }
-                let chart = self.chart(at, now, device);
+                };
                 chart.draw(buffer, chart_area, &shown, self.options.theme);
                 let plot = plot_area(chart_area);
                 self.draw_cursor(buffer, plot, &columns);
@@ -727,8 +773,8 @@ impl App {
         }
     }
 
-    /// Returns the chart of this number, in the order of their importance.
-    fn chart(&self, at: u16, now: Option<&DeviceActivity>, device: &str) -> Chart {
+    /// Returns the charts in the order of their importance.
+    fn charts(&self, now: Option<&DeviceActivity>, device: &str) -> Vec<Chart> {
         let (throughput, factor) = self.throughput_unit();
         let chart = |title, lines: &'static [Line], scale, format| Chart {
             title,
@@ -736,25 +782,31 @@ impl App {
             factor: 1.0,
             scale,
             format,
+            cuts: false,
             reference: None,
             values: lines
                 .iter()
                 .map(|(quantity, ..)| now?.extent(quantity).mean())
                 .collect(),
         };
-        match at {
-            0 => Chart {
+        let linear = |title, lines: &'static [Line]| Chart {
+            cuts: true,
+            ..chart(title, lines, from_zero, number)
+        };
+        vec![
+            Chart {
                 reference: self.reference_latency(device),
                 ..chart("latency", LATENCIES, Scale::log, time)
             },
-            1 => chart("queue", QUEUES, from_zero, number),
-            2 => chart("requests/s", RATES, from_zero, number),
-            3 => Chart {
+            linear("queue", QUEUES),
+            linear("requests/s", RATES),
+            Chart {
                 factor,
-                ..chart(throughput, THROUGHPUT, from_zero, number)
+                ..linear(throughput, THROUGHPUT)
             },
-            _ => chart("util", UTIL, |_, max| Scale::percent(max), percent),
-        }
+            chart("util", UTIL, |_, max| Scale::percent(max), percent),
+            linear("KiB per request", SIZES),
+        ]
     }
 
     /// The latency in milliseconds that a device is compared with at the cursor, or was compared with shortly before,
@@ -880,7 +932,7 @@ mod charts_tests {
 
     #[test]
     fn what_is_drawn_is_kept() {
-        let charts = [LATENCIES, QUEUES, RATES, THROUGHPUT, UTIL];
+        let charts = [LATENCIES, QUEUES, RATES, THROUGHPUT, UTIL, SIZES];
         for (quantity, ..) in charts.iter().copied().flatten() {
             let is_kept = CHARTED.iter().any(|kept| kept.name == quantity.name);
             assert!(is_kept, "{}", quantity.name);

@@ -1,7 +1,7 @@
 //! The list: a line for each device, with its last minutes as a ribbon of verdicts and a sparkline of latencies.
 
 use ratatui_core::buffer::Buffer;
-use ratatui_core::layout::Rect;
+use ratatui_core::layout::{Position, Rect};
 use ratatui_core::style::{Modifier, Style};
 use unicode_width::UnicodeWidthStr;
 
@@ -239,14 +239,25 @@ impl App {
         regions: &mut Regions,
     ) {
         regions.titles_row = area.y;
-        let bold = |order: &str| {
-            if order == self.options.sort {
-                BOLD.add_modifier(Modifier::UNDERLINED)
-            } else {
-                BOLD
-            }
+        let sort = self.options.sort;
+        let name_title = if sort == BY_NAME {
+            "device▲"
+        } else {
+            "device"
         };
-        put(buffer, area.x, area.y, area.width, "device", bold(BY_NAME));
+        // An arrow may touch the title before it.
+        let style_of = |order: &str| match order == sort {
+            true => BOLD.add_modifier(Modifier::UNDERLINED),
+            false => BOLD,
+        };
+        put(
+            buffer,
+            area.x,
+            area.y,
+            area.width,
+            name_title,
+            style_of(BY_NAME),
+        );
         regions
             .titles
             .push((area.x, area.x + layout.name_width as u16, BY_NAME));
@@ -262,10 +273,25 @@ impl App {
                 title => title,
             };
             let order = if name == "since" { BY_VERDICT } else { name };
+            // The largest come first.
+            let arrow = if name == sort { "▼" } else { "" };
             if name == "verdict" {
-                put(buffer, x, area.y, end - x, title, bold(order));
+                put(
+                    buffer,
+                    x,
+                    area.y,
+                    end - x,
+                    &format!("{title}{arrow}"),
+                    style_of(name),
+                );
             } else {
-                put_right(buffer, end, area.y, title, bold(order));
+                put_right(
+                    buffer,
+                    end,
+                    area.y,
+                    &format!("{arrow}{title}"),
+                    style_of(name),
+                );
             }
             regions.titles.push((x, end, order));
             x = end;
@@ -388,10 +414,16 @@ impl App {
         };
         for (line, device) in regions.devices.iter().enumerate() {
             let y = regions.list_top + line as u16;
+            let mut unknown = Vec::new();
             for column in 0..width {
                 let shown =
                     self.history
                         .column(device, columns.seconds, columns.first + column as i64);
+                unknown.push(match shown.verdict() {
+                    _ if shown.is_empty() => Some("no data"),
+                    None => Some("no verdict"),
+                    Some(_) => None,
+                });
                 if shown.is_empty() {
                     continue;
                 }
@@ -403,6 +435,7 @@ impl App {
                         .set_style(style);
                 }
             }
+            self.write_unknown(buffer, (first.x, y).into(), &unknown);
             if let Some(column) = cursor {
                 for x in places {
                     buffer[(x + column as u16, y)].set_style(REVERSED);
@@ -418,6 +451,22 @@ impl App {
                 height: lines,
             };
             regions.charts.push((strip, columns));
+        }
+    }
+}
+
+impl App {
+    /// Writes into a ribbon, at this position, why it has no verdict, where there is space for the words.
+    fn write_unknown(&self, buffer: &mut Buffer, at: Position, unknown: &[Option<&str>]) {
+        let mut x = at.x;
+        for run in unknown.chunk_by(|a, b| a == b) {
+            let width = run.len() as u16;
+            let words = run[0].map(|words| format!(" {words} "));
+            if let Some(words) = words.filter(|words| words.len() <= run.len()) {
+                let begin = x + (width - words.len() as u16) / 2;
+                put(buffer, begin, at.y, width, &words, self.options.theme.dim());
+            }
+            x += width;
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::report::evidence::verdict_mark;
 use crate::report::layout::number_format::{duration, number};
 use crate::report::layout::{ellipsize, wrap};
 use crate::report::manual::verdict_meanings;
-use crate::report::native::{Emphasis, header_line};
+use crate::report::native::{Emphasis, available_cpu_text, header_line};
 use crate::sanitize::sanitize;
 use crate::terminal::to_ascii;
 
@@ -104,6 +104,7 @@ fn make_ascii(cell: &mut Cell) {
             (true, true) => ":",
         },
         Some('▲') => "^",
+        Some('▼') => "v",
         Some('╵') => "'",
         Some('←' | '◀') => "<",
         Some('→') => ">",
@@ -216,6 +217,14 @@ impl App {
             .filter(|(start, _)| start.len() > width)
         {
             start.truncate(start.find("  ").unwrap_or(start.len()));
+        }
+        // The length of the interval gives way to the CPU.
+        if let [(time, _)] = &mut segments[..]
+            && let Some(text) = header.host.cpu.as_ref().map(available_cpu_text)
+            && usize::from(TIME_WIDTH + GAP) + text.len() + late_width <= width
+        {
+            time.truncate(usize::from(TIME_WIDTH));
+            segments.push((text, Emphasis::Plain));
         }
         let after_time = segments.len().min(1);
         segments.splice(after_time..after_time, late);
@@ -409,8 +418,9 @@ impl App {
             });
             hints.push(("t", "tree"));
         }
-        hints.push(("+ -", "zoom"));
+        hints.push(("z Z", "zoom"));
         if is_live {
+            hints.push(("+ -", "interval"));
             hints.push(if self.recording.is_some() {
                 ("r", "stop recording")
             } else {
@@ -423,6 +433,17 @@ impl App {
 }
 
 const KEYS_WIDTH: usize = 18;
+/// The parts of a ribbon without a verdict, with their mark.
+const UNKNOWN: [(&str, &str); 2] = [
+    (
+        "? no verdict",
+        "too little is known of the device or of the interval",
+    ),
+    (
+        "  no data",
+        "there was no sample, or the device was not there",
+    ),
+];
 
 impl App {
     fn draw_help(&self, buffer: &mut Buffer, area: Rect, regions: &mut Regions) {
@@ -472,6 +493,9 @@ impl App {
                 width,
                 &mut lines,
             );
+        }
+        for (term, meaning) in UNKNOWN {
+            self.push_term(term, self.options.theme.dim(), meaning, width, &mut lines);
         }
         lines.push(Vec::new());
         let columns = "Columns and marks in cells: blkstat help columns";

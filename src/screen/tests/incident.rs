@@ -44,6 +44,7 @@ fn push(app: &mut App, devices: &[Device], layers: &[(&str, &[&str])], elapsed_s
         header: IntervalHeader {
             end: Some(end),
             elapsed_s,
+            requested_s: Some(1.0),
             ..IntervalHeader::default()
         },
         devices: rows.collect(),
@@ -187,4 +188,46 @@ fn the_worst_device_is_selected_and_one_that_was_there_shortly_is_found() {
     }
     press(&mut app, "w");
     assert_eq!(app.selected.as_deref(), Some("usb"));
+}
+
+#[test]
+fn the_ribbon_says_in_words_what_it_does_not_know() {
+    let mut app = app(Source::Live);
+    let old = ("sda", Some(Verdict::Ok), 1.0, 1, 1.0);
+    for second in 0..90 {
+        match second {
+            0..45 => push(&mut app, &[old], &[], 1.0),
+            _ => push(&mut app, &[old, ("sdb", None, 1.0, 1, 1.0)], &[], 1.0),
+        }
+    }
+    let text = lines(&mut app, 200, 40).join("\n");
+    assert!(text.contains("  no data  "), "{text}");
+    assert!(text.contains("? no verdict ?"), "{text}");
+}
+
+#[test]
+fn a_burst_is_cut_and_what_has_no_value_is_not_drawn() {
+    let mut app = app(Source::Live);
+    for second in 0..60 {
+        let queue = if second == 30 { 4000.0 } else { 2.0 };
+        push(
+            &mut app,
+            &[("sda", Some(Verdict::Ok), queue, 0, 1.0)],
+            &[],
+            1.0,
+        );
+    }
+    press(&mut app, "\r");
+    let text = text(&mut app);
+    assert_eq!(text.matches("▲ up to ").count(), 1, "{text}");
+    let queue = text
+        .split("\n")
+        .find(|line| line.starts_with("queue"))
+        .unwrap();
+    assert!(queue.ends_with("▲ up to 4000"), "{queue}");
+    assert!(
+        text.contains("requests/s") && !text.contains("flushes"),
+        "{text}"
+    );
+    assert!(!text.contains("cannot be true"), "{text}");
 }

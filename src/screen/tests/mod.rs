@@ -6,6 +6,7 @@ mod prompts;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use ratatui_core::buffer::Buffer;
@@ -318,6 +319,61 @@ fn a_key_without_effect_says_so() {
 }
 
 #[test]
+fn the_interval_of_the_running_system_changes_and_no_sample_counts_as_late() {
+    let mut app = live("captures/capped-3000.txt");
+    app.tick(100.0);
+    app.arrived_s = Some(99.0);
+    let changed = |seconds| Action::ChangeInterval(Duration::from_secs_f64(seconds));
+    assert_eq!(press(&mut app, "++"), [changed(2.0), changed(5.0)]);
+    assert!(text(&mut app).contains("an interval of 5 s"));
+    app.tick(107.0);
+    assert!(!text(&mut app).contains("NO SAMPLE"));
+    assert_eq!(press(&mut app, "-"), [changed(2.0)]);
+    press(&mut app, "-----");
+    assert_eq!(press(&mut app, "-"), []);
+    assert!(text(&mut app).contains("the interval stays 0.1 s"));
+    let mut app = replay("captures/capped-3000.txt");
+    assert_eq!(press(&mut app, "+"), []);
+    assert!(text(&mut app).contains("a recording has the interval at which it was recorded"));
+}
+
+#[test]
+fn f1_shows_the_help_and_f10_quits() {
+    let mut app = live("captures/capped-3000.txt");
+    press(&mut app, "\x1bOP");
+    assert_eq!(app.page, Page::Help);
+    press(&mut app, "\x1b[11~");
+    assert_eq!(app.page, Page::List);
+    assert_eq!(press(&mut app, "\x1b[21~"), [Action::Quit]);
+}
+
+#[test]
+fn an_arrow_marks_the_column_that_sorts() {
+    let mut app = live("captures/capped-3000.txt");
+    for order in ["verdict▼", "▼r/s", "▼w/s", "▼MiB/s"] {
+        let titles = lines(&mut app, 120, 40)[1].clone();
+        assert!(titles.contains(order), "{titles}");
+        assert_eq!(titles.matches('▼').count(), 1, "{titles}");
+        press(&mut app, "s");
+    }
+    app.options.sort = "device";
+    assert!(lines(&mut app, 120, 40)[1].starts_with("device▲ "));
+    app.options.theme.is_ascii = true;
+    assert!(lines(&mut app, 120, 40)[1].starts_with("device^ "));
+}
+
+#[test]
+fn the_cpu_is_in_the_head_at_80_columns() {
+    let mut app = replay("captures/throttled-volume.txt.gz");
+    let head = lines(&mut app, 80, 24)[0].clone();
+    assert!(
+        head.contains("% avail") && head.ends_with("REPLAY"),
+        "{head}"
+    );
+    assert!(lines(&mut app, 200, 24)[0].contains("% sys"));
+}
+
+#[test]
 fn incidents_and_the_worst_interval_are_found() {
     let mut app = replay("captures/sweep-randread.txt");
     press(&mut app, "0");
@@ -467,10 +523,11 @@ fn the_mouse_selects_devices_titles_and_times() {
     press(&mut app, "\x1b[<0;3;4M");
     assert_eq!(app.page, Page::Detail);
     draw(&mut app, 120, 40);
-    press(&mut app, "\x1b[<0;100;20M");
+    let y = app.regions.charts[0].0.y + 1;
+    press(&mut app, &format!("\x1b[<0;100;{y}M"));
     assert_ne!(app.cursor, None);
     let span_s = app.axis.span_s();
-    press(&mut app, "\x1b[<64;100;20M");
+    press(&mut app, &format!("\x1b[<64;100;{y}M"));
     assert!(app.axis.span_s() < span_s);
     press(&mut app, "\x1b");
     draw(&mut app, 120, 40);

@@ -74,7 +74,10 @@ struct Found {
 
 impl Found {
     fn new(pid: u32, tid: u32, dir: PathBuf) -> Option<Self> {
-        let stat = read_stat(&dir).filter(|stat| stat.is_blocked)?;
+        let stat = read_stat(&dir)?;
+        if !stat.is_blocked {
+            return None;
+        }
         let run = read_line(&dir.join("schedstat"));
         Some(Self {
             pid,
@@ -127,51 +130,63 @@ impl BlockedTaskReader {
         }
         let (before, known_before) = std::mem::take(&mut self.last);
         let elapsed_ms = now.saturating_sub(before).as_millis() as u64;
-        let is_delay_counted = read_line(&self.processes.proc.join("sys/kernel/task_delayacct"))
-            .is_some_and(|value| value == "1");
+        let delays = read_line(&self.processes.proc.join("sys/kernel/task_delayacct"));
+        let is_delay_counted = delays.as_deref() == Some("1");
         let mut found = Vec::new();
         if is_search {
             found = self.blocked_tasks();
             self.next_search = now + SEARCH_INTERVAL;
         } else {
             for ((tid, start_ticks), known) in &known_before {
-                let task = Found::new(known.pid, *tid, known.dir.clone());
-                found.extend(task.filter(|task| task.stat.start_ticks == *start_ticks));
+                if let Some(task) = Found::new(known.pid, *tid, known.dir.clone())
+                    && task.stat.start_ticks == *start_ticks
+                {
+                    found.push(task);
+                }
             }
             found.sort_by_key(|task| (task.pid, task.tid));
         }
-        let mut new = Vec::new();
+        let mut unread = Vec::new();
         for task in &found {
-            let before = known_before.get(&task.key());
-            let is_read =
-                before.is_some_and(|before| task.still_waits(before) && before.wait.is_some());
-            if !is_read && new.len() < MAX_WAITS {
-                new.push((task.tid, task.dir.clone()));
+            match known_before.get(&task.key()) {
+                Some(before) if task.still_waits(before) && before.wait.is_some() => {}
+                _ => unread.push((task.tid, task.dir.clone())),
             }
         }
-        let mut waits = self.waits.read(new, read_wait);
+        unread.truncate(MAX_WAITS);
+        let mut waits = self.waits.read(unread, read_wait);
         let mut known = HashMap::new();
         let mut blocked = Vec::new();
         for task in found {
             let before = known_before.get(&task.key());
             let delay_ticks = task.stat.delay_ticks;
-            let waited = before.filter(|_| is_delay_counted && elapsed_ms > 0);
-            let delay_permille = waited.map(|before| {
+            let mut delay_permille = None;
+            if let Some(before) = before
+                && is_delay_counted
+                && elapsed_ms > 0
+            {
                 let waited = delay_ticks.saturating_sub(before.delay_ticks);
-                (waited * 1000 / TICKS_PER_S * 1000 / elapsed_ms).min(1000)
-            });
-            let same_wait = before.filter(|before| task.still_waits(before));
-            let since = same_wait.map_or(now, |before| before.since);
-            let read = waits.remove(&task.tid).map(|wait| WaitsFor {
-                command: wait.command,
-                disk: waited_disk(&wait.files, |device| disk_name(device, devices)),
-            });
-            let wait = read.or_else(|| same_wait?.wait.clone());
+                delay_permille = Some((waited * 1000 / TICKS_PER_S * 1000 / elapsed_ms).min(1000));
+            }
+            let mut since = now;
+            let mut wait = None;
+            if let Some(before) = before
+                && task.still_waits(before)
+            {
+                since = before.since;
+                wait.clone_from(&before.wait);
+            }
+            if let Some(read) = waits.remove(&task.tid) {
+                wait = Some(WaitsFor {
+                    command: read.command,
+                    disk: waited_disk(&read.files, |device| disk_name(device, devices)),
+                });
+            }
             let is_kernel = is_kernel_thread(task.pid, &task.stat);
-            let disk = if is_kernel {
-                disk_name(&worker_device(&task.stat.comm), devices)
-            } else {
-                wait.as_ref().and_then(|wait| wait.disk.clone())
+            let disk = match &wait {
+                _ if is_kernel => disk_name(&worker_device(&task.stat.comm), devices),
+                Some(wait) => wait.disk.clone(),
+                None => None,
             };
             known.insert(
                 task.key(),
@@ -205,13 +220,13 @@ impl BlockedTaskReader {
     /// Returns whether a task waits for I/O now, or has since the last call.
     fn has_waited(&mut self) -> bool {
         let proc = &self.processes.proc;
-        let pressure = read_bytes(&proc.join("pressure/io")).unwrap_or_default();
-        let pressure = parse_pressure(&pressure);
+        let text = read_bytes(&proc.join("pressure/io")).unwrap_or_default();
+        let pressure = parse_pressure(&text);
         if pressure != std::mem::replace(&mut self.pressure, pressure) {
             return true;
         }
         let stat = read_bytes(&proc.join("stat")).unwrap_or_default();
-        parse_blocked(&stat).is_some_and(|blocked| blocked > 0)
+        parse_blocked(&stat).unwrap_or(0) > 0
     }
 
     /// Searches the threads of all processes for blocked ones. Most processes have a single thread.

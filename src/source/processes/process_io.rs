@@ -87,6 +87,12 @@ struct Counted {
     task: Option<Task>,
 }
 
+impl Counted {
+    fn start_ticks(&self) -> Option<u64> {
+        Some(self.task.as_ref()?.stat.start_ticks)
+    }
+}
+
 /// What is read of a process when its bytes have changed.
 struct Task {
     stat: ProcessStat,
@@ -112,8 +118,9 @@ impl ProcessIoReader {
 
     /// Returns the I/O of processes, which is read again after [`PROCESSES_PERIOD`]; `None` in the first call.
     pub(in crate::source) fn read(&mut self, now: Duration) -> Option<Arc<ProcessIo>> {
-        let is_old = |look: &Look| now.saturating_sub(look.at) > MAX_PAUSE;
-        if self.look.as_ref().is_some_and(is_old) {
+        if let Some(look) = &self.look
+            && now.saturating_sub(look.at) > MAX_PAUSE
+        {
             self.look = None;
             self.found = None;
         }
@@ -123,12 +130,9 @@ impl ProcessIoReader {
         } else {
             PROCESSES_PERIOD
         };
-        if self
-            .look
-            .as_ref()
-            .is_none_or(|look| now >= look.at + period)
-        {
-            self.look_at_all(now);
+        match &self.look {
+            Some(look) if now < look.at + period => {}
+            _ => self.look_at_all(now),
         }
         self.found.clone()
     }
@@ -185,20 +189,23 @@ impl ProcessIoReader {
             let Some(bytes) = Bytes::parse(&self.text) else {
                 continue;
             };
-            let before = older
-                .as_mut()
-                .and_then(|older| older.processes.get_mut(pid))
-                .filter(|before| before.bytes == bytes);
-            let known = before.and_then(|before| before.task.take());
+            let mut task = None;
+            if let Some(older) = &mut older
+                && let Some(before) = older.processes.get_mut(pid)
+                && before.bytes == bytes
+            {
+                task = before.task.take();
+            }
             // A process whose parent has ended has another one.
-            let has_parent = |task: &Task| {
-                task.stat.parent == 0 || pids.binary_search(&task.stat.parent).is_ok()
-            };
-            let task = match known.filter(has_parent) {
-                Some(task) => Some(task),
-                None if bytes == Bytes::default() => None,
-                None => self.read_task(*pid, &dir),
-            };
+            if let Some(known) = &task
+                && known.stat.parent != 0
+                && pids.binary_search(&known.stat.parent).is_err()
+            {
+                task = None;
+            }
+            if task.is_none() && bytes != Bytes::default() {
+                task = self.read_task(*pid, &dir);
+            }
             newer.processes.insert(*pid, Counted { bytes, task });
         }
         newer
@@ -216,8 +223,10 @@ impl ProcessIoReader {
             };
             for tid in ids {
                 let path = dir.join(tid.to_string()).join("io");
-                if read_bytes_into(&path, &mut self.text).is_ok() {
-                    threads.extend(Bytes::parse(&self.text).map(|bytes| (tid, bytes)));
+                if read_bytes_into(&path, &mut self.text).is_ok()
+                    && let Some(bytes) = Bytes::parse(&self.text)
+                {
+                    threads.push((tid, bytes));
                 }
             }
         }
@@ -226,9 +235,12 @@ impl ProcessIoReader {
 
     /// Returns the time since boot in ticks; if it is not known, a time later than the start of any process.
     fn uptime_ticks(&self) -> u64 {
-        let line = read_line(&self.processes.proc.join("uptime"));
-        let seconds = line.and_then(|line| line.split(' ').next()?.parse::<f64>().ok());
-        seconds.map_or(u64::MAX, |seconds| (seconds * TICKS_PER_S as f64) as u64)
+        let line = read_line(&self.processes.proc.join("uptime")).unwrap_or_default();
+        let (seconds, _) = line.split_once(' ').unwrap_or((&line, ""));
+        match seconds.parse::<f64>() {
+            Ok(seconds) => (seconds * TICKS_PER_S as f64) as u64,
+            Err(_) => u64::MAX,
+        }
     }
 }
 
@@ -237,22 +249,18 @@ fn busiest(older: &Look, newer: &Look) -> Vec<BusyProcess> {
     let inherited = inherited(older, newer);
     let mut busiest = Vec::new();
     for (pid, now) in &newer.processes {
-        let before = older.processes.get(pid);
-        if before.is_some_and(|before| before.bytes == now.bytes) {
-            continue;
-        }
         let Some(task) = &now.task else {
             continue;
         };
         // The number of a process that has ended may belong to another one now. The counters of an old process that was
         // not seen before cover an unknown time.
         let is_new = task.stat.start_ticks >= older.uptime_ticks;
-        let none = Counted {
-            bytes: Bytes::default(),
-            task: None,
-        };
-        let before = match before {
-            _ if is_new => &none,
+        let before = match older.processes.get(pid) {
+            Some(before) if before.bytes == now.bytes => continue,
+            _ if is_new => &Counted {
+                bytes: Bytes::default(),
+                task: None,
+            },
             Some(before) => before,
             None => continue,
         };
@@ -286,15 +294,13 @@ fn busiest(older: &Look, newer: &Look) -> Vec<BusyProcess> {
 
 /// Returns which of `all` bytes that a process got since `before` its own threads read or wrote.
 fn own_bytes(before: &Counted, task: &Task, all: Bytes) -> Bytes {
-    let faults_before = before
-        .task
-        .as_ref()
-        .map_or(0, |before| before.stat.faults_of_ended);
+    let (faults_before, threads_before) = match &before.task {
+        Some(task) => (task.stat.faults_of_ended, task.threads.as_slice()),
+        None => (0, &[][..]),
+    };
     if task.stat.faults_of_ended == faults_before {
         return all;
     }
-    let threads_before: &[(u32, Bytes)] =
-        before.task.as_ref().map_or(&[], |before| &before.threads);
     let mut now = Bytes::default();
     // Before its first child ended, all bytes were its own.
     let mut then = if threads_before.is_empty() {
@@ -317,23 +323,24 @@ fn own_bytes(before: &Counted, task: &Task, all: Bytes) -> Bytes {
 
 /// Returns the bytes that processes got from children because these ended, although they were done before: by parent.
 fn inherited(older: &Look, newer: &Look) -> HashMap<u32, Bytes> {
-    let is_running = |pid: &u32, before: &Counted| {
-        let started = |counted: &Counted| counted.task.as_ref().map(|task| task.stat.start_ticks);
-        let now = newer.processes.get(pid);
-        // What was read of a process whose bytes have not changed is in the newer reading.
-        now.is_some_and(|now| now.bytes == before.bytes || started(now) == started(before))
-    };
     let mut inherited: HashMap<u32, Bytes> = HashMap::new();
     for (pid, ended) in &older.processes {
-        if ended.bytes == Bytes::default() || is_running(pid, ended) {
+        if ended.bytes == Bytes::default() {
             continue;
         }
-        // A parent that has ended, too, has passed it on.
+        // What was read of a process whose bytes have not changed is in the newer reading.
+        if let Some(now) = newer.processes.get(pid)
+            && (now.bytes == ended.bytes || now.start_ticks() == ended.start_ticks())
+        {
+            continue;
+        }
+        // A parent that has ended as well has passed it on.
         let mut child = ended;
         for _ in 0..MAX_ANCESTORS {
-            let Some(parent) = child.task.as_ref().map(|task| task.stat.parent) else {
+            let Some(task) = &child.task else {
                 break;
             };
+            let parent = task.stat.parent;
             if newer.processes.contains_key(&parent) {
                 let sum = inherited.entry(parent).or_default();
                 *sum = sum.plus(ended.bytes);

@@ -30,10 +30,10 @@ impl Processes {
 
 /// Lists the numbers of the processes, or threads, in a directory, in order.
 pub fn list_ids(dir: &Path) -> Vec<u32> {
-    let entries = read_dir(dir).into_iter().flatten().flatten();
-    let mut ids: Vec<u32> = entries
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .collect();
+    let mut ids = Vec::new();
+    for entry in read_dir(dir).into_iter().flatten().flatten() {
+        ids.extend(entry.file_name().to_string_lossy().parse::<u32>());
+    }
     ids.sort_unstable();
     ids
 }

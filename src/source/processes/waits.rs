@@ -23,14 +23,22 @@ pub(super) struct Wait {
 pub(super) fn read_wait(dir: &Path) -> Wait {
     let syscall = read_line(&dir.join("syscall")).unwrap_or_default();
     let mounts = read_mounts(dir);
-    let mut files = Vec::new();
+    let mut numbers = Vec::new();
     match syscall_file(&syscall) {
-        Some(file) => files.extend(file_device(dir, file, &mounts).map(|device| (file, device))),
-        None => {
-            for file in list_ids(&dir.join("fdinfo")).into_iter().take(MAX_FILES) {
-                let file = u64::from(file);
-                files.extend(file_device(dir, file, &mounts).map(|device| (file, device)));
-            }
+        Some(file) => numbers.push(file),
+        None => numbers.extend(list_ids(&dir.join("fdinfo")).into_iter().map(u64::from)),
+    }
+    numbers.truncate(MAX_FILES);
+    let mut files = Vec::new();
+    for file in numbers {
+        if let Some(device) = file_device(dir, file, &mounts) {
+            files.push((file, device));
+        }
+    }
+    let mut root = None;
+    for (mount_point, device) in mounts.values() {
+        if mount_point == "/" {
+            root = Some(device.clone());
         }
     }
     let files = TaskFiles {
@@ -38,10 +46,7 @@ pub(super) fn read_wait(dir: &Path) -> Wait {
         syscall,
         files,
         working_directory: directory_device(&dir.join("cwd"), &mounts),
-        root: mounts
-            .values()
-            .find(|(mount_point, _)| mount_point == "/")
-            .map(|(_, device)| device.clone()),
+        root,
     };
     Wait {
         files,
@@ -79,15 +84,20 @@ fn read_mounts(dir: &Path) -> Mounts {
 
 /// Returns the device that an open file is on, or that it is; `None` for pipes and the like.
 fn file_device(dir: &Path, file: u64, mounts: &Mounts) -> Option<DeviceRef> {
-    let path = dir.join("fd").join(file.to_string()).read_link();
-    let path = path.ok().and_then(|path| path.to_str().map(str::to_owned));
-    if let Some(name) = path.as_deref().and_then(|path| path.strip_prefix("/dev/")) {
+    let link = dir.join("fd").join(file.to_string()).read_link();
+    if let Ok(path) = link
+        && let Some(path) = path.to_str()
+        && let Some(name) = path.strip_prefix("/dev/")
+    {
         return Some(DeviceRef::Name(name.to_owned()));
     }
-    let text = read_text(&dir.join("fdinfo").join(file.to_string()))?;
-    let mount = text.lines().find_map(|line| line.strip_prefix("mnt_id:"))?;
-    let (_, device) = mounts.get(&mount.trim().parse().ok()?)?;
-    Some(device.clone())
+    for line in read_text(&dir.join("fdinfo").join(file.to_string()))?.lines() {
+        if let Some(mount) = line.strip_prefix("mnt_id:") {
+            let (_, device) = mounts.get(&mount.trim().parse().ok()?)?;
+            return Some(device.clone());
+        }
+    }
+    None
 }
 
 /// Returns the device of the directory that a link leads to: that of the nearest mount point above.

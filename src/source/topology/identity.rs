@@ -36,16 +36,18 @@ pub(super) fn identity(root: &Path, device: &SysfsDevice, kind: Kind) -> Option<
     if device.has("md") {
         return tagged("md", device.line("md/uuid"));
     }
-    let wwid = || tagged("wwid", device.has("wwid").then(|| device.line("wwid"))?);
-    let of_driver = || {
-        let dir = device
-            .has("device")
-            .then(|| resolve_in_root(root, device.file("device")))?;
-        tagged("wwid", read_line(&dir.join("wwid")))
-    };
-    wwid()
-        .or_else(of_driver)
-        .or_else(|| tagged("serial", serial(root, device, kind)))
+    let mut wwid = None;
+    if device.has("wwid") {
+        wwid = tagged("wwid", device.line("wwid"));
+    }
+    if wwid.is_none() && device.has("device") {
+        let driver = resolve_in_root(root, device.file("device"));
+        wwid = tagged("wwid", read_line(&driver.join("wwid")));
+    }
+    if wwid.is_some() {
+        return wwid;
+    }
+    tagged("serial", serial(root, device, kind))
 }
 
 /// Returns the serial number that the driver of a device stores; `None` if it stores none. A path of an NVMe disk has
@@ -55,28 +57,30 @@ pub(super) fn serial(root: &Path, device: &SysfsDevice, kind: Kind) -> Option<St
         return None;
     }
     let dir = resolve_in_root(root, device.file("device"));
-    let page = || normalize(&vpd_serial(&read_bytes(&dir.join("vpd_pg80"))?)?);
-    read_line(&dir.join("serial"))
-        .and_then(|line| normalize(&line))
-        .or_else(page)
+    if let Some(line) = read_line(&dir.join("serial"))
+        && let Some(serial) = normalize(&line)
+    {
+        return Some(serial);
+    }
+    normalize(&vpd_serial(&read_bytes(&dir.join("vpd_pg80"))?)?)
 }
 
 /// Returns an identity of this kind; `None` if the text identifies nothing.
 fn tagged(kind: &str, text: Option<String>) -> Option<String> {
-    normalize(&text?).map(|value| format!("{kind}:{value}"))
+    let value = normalize(&text?)?;
+    Some(format!("{kind}:{value}"))
 }
 
 /// Sets the serial numbers of disks whose identity is a serial number.
 pub(super) fn add_serials_of_identities(nodes: &mut [Node]) {
-    for node in nodes
-        .iter_mut()
-        .filter(|node| node.serial.is_none() && node.kind != Kind::Partition)
-    {
-        let serial = node
-            .identity
-            .as_deref()
-            .and_then(|identity| identity.strip_prefix("serial:"));
-        node.serial = serial.map(str::to_owned);
+    for node in nodes {
+        if node.serial.is_none()
+            && node.kind != Kind::Partition
+            && let Some(identity) = &node.identity
+            && let Some(serial) = identity.strip_prefix("serial:")
+        {
+            node.serial = Some(serial.to_owned());
+        }
     }
 }
 
@@ -95,15 +99,18 @@ pub(super) fn add_virtio_serials(
         return;
     }
     let mut unknown = Vec::new();
-    let links = links_in(&root.join("dev/disk/by-id"));
-    let serial =
-        |(link, name): (String, String)| Some((name, link.strip_prefix("virtio-")?.to_owned()));
-    let linked: HashMap<String, String> = links.filter_map(serial).collect();
+    let mut linked = HashMap::new();
+    for (link, name) in links_in(&root.join("dev/disk/by-id")) {
+        if let Some(serial) = link.strip_prefix("virtio-") {
+            linked.insert(name, serial.to_owned());
+        }
+    }
     for (index, file) in serial_files {
         let node = &mut nodes[*index];
-        let before = previous
-            .node(&node.name)
-            .filter(|before| before.is_same_instance(node));
+        let before = match previous.node(&node.name) {
+            Some(before) if before.is_same_instance(node) => Some(before),
+            _ => None,
+        };
         node.identity = match (before, linked.get(&node.name)) {
             (Some(before), _) if before.identity.is_some() => before.identity.clone(),
             (_, Some(serial)) => tagged("serial", Some(serial.clone())),
@@ -127,39 +134,48 @@ pub(super) fn add_virtio_serials(
 
 /// Sets the identities of partitions: that of the disk, and the number of the partition, which ends its name.
 pub(super) fn add_partition_identities(nodes: &mut [Node]) {
-    let disks: HashMap<String, String> = nodes
-        .iter()
-        .filter_map(|node| Some((node.name.clone(), node.identity.clone()?)))
-        .collect();
-    for node in nodes.iter_mut().filter(|node| node.kind == Kind::Partition) {
-        let disk = node
-            .backing_devices
-            .first()
-            .and_then(|disk| disks.get(disk));
-        let number = node
-            .name
-            .rfind(|c: char| !c.is_ascii_digit())
-            .map(|end| &node.name[end + 1..]);
-        node.identity = disk
-            .zip(number)
-            .map(|(disk, number)| format!("{disk}-part{number}"));
+    let mut disks = HashMap::new();
+    for node in nodes.iter() {
+        if let Some(identity) = &node.identity {
+            disks.insert(node.name.clone(), identity.clone());
+        }
     }
+    for node in nodes.iter_mut() {
+        if node.kind == Kind::Partition {
+            node.identity = partition_identity(node, &disks);
+        }
+    }
+}
+
+fn partition_identity(partition: &Node, disks: &HashMap<String, String>) -> Option<String> {
+    let disk = disks.get(partition.backing_devices.first()?)?;
+    let name = partition
+        .name
+        .trim_end_matches(|c: char| c.is_ascii_digit());
+    if name.is_empty() {
+        return None;
+    }
+    let number = &partition.name[name.len()..];
+    Some(format!("{disk}-part{number}"))
 }
 
 /// Returns a value in the form in which identities hold it: blanks as `_`, as in the links of udev, and without control
 /// characters. `None` for a value that identifies nothing: blank, all zeros, or too long.
 fn normalize(value: &str) -> Option<String> {
-    let words = value
-        .split(|c: char| c.is_whitespace() || c == '\0')
-        .filter(|word| !word.is_empty());
-    let value = words.collect::<Vec<_>>().join("_");
-    let prefixes = ["eui.", "naa.", "uuid.", "0x"];
-    let digits = prefixes
-        .iter()
-        .find_map(|prefix| value.strip_prefix(prefix))
-        .unwrap_or(&value);
-    let identifies = digits.chars().any(|c| c.is_alphanumeric() && c != '0');
-    (identifies && value.len() <= MAX_VALUE_BYTES).then(|| sanitize(&value).into_owned())
+    let mut words = Vec::from_iter(value.split(|c: char| c.is_whitespace() || c == '\0'));
+    words.retain(|word| !word.is_empty());
+    let joined = words.join("_");
+    let mut digits = joined.as_str();
+    for prefix in ["eui.", "naa.", "uuid.", "0x"] {
+        if let Some(rest) = joined.strip_prefix(prefix) {
+            digits = rest;
+        }
+    }
+    let identifies = digits.contains(|c: char| c.is_alphanumeric() && c != '0');
+    if !identifies || joined.len() > MAX_VALUE_BYTES {
+        return None;
+    }
+    Some(sanitize(&joined).into_owned())
 }
 
 /// Returns the serial number in the page of that name of the vital product data (SPC-4, 7.8.15): two bytes that
@@ -167,19 +183,23 @@ fn normalize(value: &str) -> Option<String> {
 fn vpd_serial(page: &[u8]) -> Option<String> {
     let (header, text) = page.split_at_checked(4)?;
     let length = usize::from(u16::from_be_bytes([header[2], header[3]]));
-    let text = text.get(..length).filter(|_| header[1] == 0x80)?;
-    Some(String::from_utf8_lossy(text).into_owned())
+    if header[1] != 0x80 {
+        return None;
+    }
+    Some(String::from_utf8_lossy(text.get(..length)?).into_owned())
 }
 
 /// Returns whether half of the queue is in use, so that another request may have to wait.
 fn is_queue_filling_up(serial_file: &Path, node: &Node) -> bool {
-    let in_flight = read_line(&serial_file.with_file_name("inflight"));
-    let counts = in_flight
-        .iter()
-        .flat_map(|line| line.split_whitespace())
-        .filter_map(|n| n.parse::<u64>().ok());
-    let in_flight = counts.fold(0, u64::saturating_add);
-    node.nr_requests.is_some_and(|most| in_flight > most / 2)
+    let Some(queue_size) = node.nr_requests else {
+        return false;
+    };
+    let counts = read_line(&serial_file.with_file_name("inflight")).unwrap_or_default();
+    let mut in_flight = 0_u64;
+    for count in counts.split_whitespace() {
+        in_flight = in_flight.saturating_add(count.parse().unwrap_or(0));
+    }
+    in_flight > queue_size / 2
 }
 
 #[cfg(test)]

@@ -41,21 +41,20 @@ pub fn reread_topology(root: &Path, previous: &Topology) -> Topology {
         nodes: &nodes,
     };
     let mountpoints = mounts.by_device(&index);
-    let below_loops: Vec<Option<String>> = nodes
-        .iter()
-        .map(|node| {
-            let file = node
-                .backing_file
-                .as_deref()
-                .filter(|_| node.kind == Kind::Loop)?;
-            mounts
-                .device_of_file(file, &index)
-                .map(|index| nodes[index].name.clone())
-        })
-        .collect();
-    for ((node, mountpoints), below) in nodes.iter_mut().zip(mountpoints).zip(below_loops) {
+    let mut below_loops = Vec::new();
+    for (at, node) in nodes.iter().enumerate() {
+        if node.kind == Kind::Loop
+            && let Some(file) = &node.backing_file
+            && let Some(below) = mounts.device_of_file(file, &index)
+        {
+            below_loops.push((at, nodes[below].name.clone()));
+        }
+    }
+    for (node, mountpoints) in std::iter::zip(&mut nodes, mountpoints) {
         node.mountpoints = mountpoints;
-        node.backing_devices.extend(below);
+    }
+    for (at, below) in below_loops {
+        nodes[at].backing_devices.push(below);
     }
     link_nvme_paths(&mut nodes);
     Topology::new(nodes)
@@ -75,13 +74,10 @@ fn read_nodes(root: &Path, previous: &Topology) -> Vec<Node> {
         let mut disk = device.node(kernel);
         if disk.kind == Kind::Partition {
             // A copy without links may list partitions next to their disks.
-            let disks = possible_disks(name).into_iter().flatten();
-            disk.backing_devices.extend(
-                disks
-                    .into_iter()
-                    .find(|disk| listed.contains(disk))
-                    .map(str::to_owned),
-            );
+            let mut disks = possible_disks(name).into_iter().flatten();
+            if let Some(parent) = disks.find(|disk| listed.contains(disk)) {
+                disk.backing_devices.push(parent.to_owned());
+            }
         }
         disk.identity = identity(root, &device, disk.kind);
         disk.serial = serial(root, &device, disk.kind);
@@ -121,11 +117,13 @@ fn add_aliases(root: &Path, nodes: &mut [Node]) {
             }
         }
     }
-    for node in nodes.iter_mut().filter(|node| node.alias.is_none()) {
-        node.alias = aliases.remove(&node.name);
+    for node in nodes {
+        if node.alias.is_none() {
+            node.alias = aliases.remove(&node.name);
+        }
     }
 }
 
-fn is_number(text: &str) -> bool {
+pub(super) fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }

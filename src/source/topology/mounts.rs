@@ -29,33 +29,36 @@ pub(super) struct Mounts(Vec<Mount>);
 impl Mounts {
     /// Reads the mounts below `root`.
     pub(super) fn read(root: &Path) -> Self {
-        let read = |path: &str| read_text(&resolve_in_root(root, root.join(path)));
-        let parsed = |text: String, parse: fn(&str) -> Option<Mount>| {
-            let mounts: Vec<Mount> = text.lines().filter_map(parse).collect();
-            Some(mounts).filter(|mounts| !mounts.is_empty())
-        };
-        let mounts = mountinfos(root).find_map(|text| parsed(text, parse_mountinfo));
-        let mounts = mounts.or_else(|| parsed(read("proc/mounts")?, parse_mounts));
-        let mut mounts = mounts.unwrap_or_default();
-        mounts.extend(
-            read("proc/swaps")
-                .unwrap_or_default()
-                .lines()
-                .filter_map(parse_swaps),
-        );
+        let mut mounts: Vec<Mount> = Vec::new();
+        for text in mountinfos(root) {
+            mounts.extend(text.lines().filter_map(parse_mountinfo));
+            if !mounts.is_empty() {
+                break;
+            }
+        }
+        if mounts.is_empty() {
+            let text = read_text(&resolve_in_root(root, root.join("proc/mounts")));
+            mounts.extend(text.unwrap_or_default().lines().filter_map(parse_mounts));
+        }
+        let swaps = read_text(&resolve_in_root(root, root.join("proc/swaps")));
+        mounts.extend(swaps.unwrap_or_default().lines().filter_map(parse_swaps));
         Self(mounts)
     }
 
     /// Returns the mount points of each device, by its index, each mount point once. Bind mounts are left out if the
     /// whole file system is mounted as well: every sandbox, such as that of a service, has its own.
     pub(super) fn by_device(&self, devices: &DeviceIndex<'_>) -> Vec<Vec<String>> {
-        let of_device = |mount| Some((devices.of_mount(mount)?, mount));
-        let mounts: Vec<(usize, &Mount)> = self.0.iter().filter_map(of_device).collect();
-        let has_whole: HashSet<usize> = mounts
-            .iter()
-            .filter(|(_, mount)| !mount.is_part)
-            .map(|(device, _)| *device)
-            .collect();
+        let mut mounts = Vec::new();
+        let mut has_whole = HashSet::new();
+        for mount in &self.0 {
+            let Some(device) = devices.of_mount(mount) else {
+                continue;
+            };
+            mounts.push((device, mount));
+            if !mount.is_part {
+                has_whole.insert(device);
+            }
+        }
         let mut mountpoints = vec![Vec::new(); devices.nodes.len()];
         let mut seen = HashSet::new();
         for (device, mount) in mounts {
@@ -75,12 +78,13 @@ impl Mounts {
     /// Returns the mount that contains a file, given by its absolute path; `None` if no mount is known for it. The last mount
     /// at a mount point hides those before it.
     fn mount_of(&self, file: &Path) -> Option<&Mount> {
-        let at = |dir: &Path| {
-            self.0
-                .iter()
-                .rfind(|mount| Path::new(&mount.mountpoint) == dir)
-        };
-        file.ancestors().skip(1).find_map(at)
+        for dir in file.ancestors().skip(1) {
+            let mut mounts = self.0.iter().rev();
+            if let Some(mount) = mounts.find(|mount| Path::new(&mount.mountpoint) == dir) {
+                return Some(mount);
+            }
+        }
+        None
     }
 }
 
@@ -100,10 +104,10 @@ fn parse_mountinfo(line: &str) -> Option<Mount> {
 /// longer be distinguished from literal text.
 fn parse_mounts(line: &str) -> Option<Mount> {
     let (source, rest) = line.split_once(' ')?;
-    let mountpoint = rest
-        .split(' ')
-        .next()
-        .filter(|mountpoint| !mountpoint.is_empty())?;
+    let mountpoint = rest.split(' ').next()?;
+    if mountpoint.is_empty() {
+        return None;
+    }
     Some(Mount {
         mountpoint: unescape(mountpoint),
         devno: None,
@@ -116,11 +120,13 @@ fn parse_mounts(line: &str) -> Option<Mount> {
 fn parse_swaps(line: &str) -> Option<Mount> {
     let mut words = line.split_whitespace();
     let path = words.next()?;
-    let source = (words.next()? == "partition").then(|| unescape(path))?;
+    if words.next()? != "partition" {
+        return None;
+    }
     Some(Mount {
         mountpoint: Node::SWAP.to_owned(),
         devno: None,
-        source,
+        source: unescape(path),
         is_part: false,
     })
 }
@@ -130,19 +136,26 @@ pub(in crate::source) fn unescape(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, tail @ ..] = rest {
-        let escaped = tail.get(..3).filter(|_| *first == b'\\').and_then(octal);
-        bytes.push(escaped.unwrap_or(*first));
-        rest = if escaped.is_some() { &tail[3..] } else { tail };
+        if *first == b'\\'
+            && let Some((digits, after)) = tail.split_at_checked(3)
+            && let Some(byte) = octal(digits)
+        {
+            bytes.push(byte);
+            rest = after;
+        } else {
+            bytes.push(*first);
+            rest = tail;
+        }
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn octal(digits: &[u8]) -> Option<u8> {
     // Parsing would accept a sign.
-    let digits = std::str::from_utf8(digits)
-        .ok()
-        .filter(|text| text.bytes().all(|b| b.is_ascii_digit()))?;
-    u8::from_str_radix(digits, 8).ok()
+    if digits.starts_with(b"+") {
+        return None;
+    }
+    u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok()
 }
 
 /// Finds the index of a device in a list of nodes.
@@ -155,33 +168,39 @@ pub(super) struct DeviceIndex<'a> {
 impl DeviceIndex<'_> {
     fn of_mount(&self, mount: &Mount) -> Option<usize> {
         // Hidden devices share the number 0:0.
-        let devno = mount.devno.filter(|devno| *devno != (0, 0));
-        let by_devno = devno.and_then(|devno| self.find(|node| (node.major, node.minor) == devno));
-        by_devno.or_else(|| self.by_dev_path(&mount.source))
+        if let Some(devno) = mount.devno
+            && devno != (0, 0)
+            && let Some(index) = self.find(|node| (node.major, node.minor) == devno)
+        {
+            return Some(index);
+        }
+        self.by_dev_path(&mount.source)
     }
 
     /// Returns the device of a path in /dev: a kernel name, a name in /dev/mapper or in an LVM directory, or a link.
     fn by_dev_path(&self, path: &str) -> Option<usize> {
         let name = path.strip_prefix("/dev/")?;
-        let by_name = |name: &str| self.find(|node| node.name == name);
-        let by_mapper_name = |name: &str| {
-            self.find(|node| node.name.starts_with("dm-") && node.alias.as_deref() == Some(name))
-        };
-        // LVM doubles the hyphens within names, so that a single one separates the volume group from the volume.
-        let by_volume = || {
-            let (group, volume) = name.split_once('/')?;
-            by_mapper_name(&format!(
-                "{}-{}",
-                group.replace('-', "--"),
-                volume.replace('-', "--")
-            ))
-        };
-        let by_link = || by_name(&link_target_name(&self.root.join("dev").join(name))?);
-        let in_mapper = || by_mapper_name(name.strip_prefix("mapper/")?);
-        by_name(name)
-            .or_else(in_mapper)
-            .or_else(by_volume)
-            .or_else(by_link)
+        if let Some(index) = self.find(|node| node.name == name) {
+            return Some(index);
+        }
+        if let Some(mapper_name) = name.strip_prefix("mapper/")
+            && let Some(index) = self.by_mapper_name(mapper_name)
+        {
+            return Some(index);
+        }
+        if let Some((group, volume)) = name.split_once('/') {
+            // LVM doubles the hyphens within names, so that a single one separates the volume group from the volume.
+            let [group, volume] = [group, volume].map(|name| name.replace('-', "--"));
+            if let Some(index) = self.by_mapper_name(&format!("{group}-{volume}")) {
+                return Some(index);
+            }
+        }
+        let target = link_target_name(&self.root.join("dev").join(name))?;
+        self.find(|node| node.name == target)
+    }
+
+    fn by_mapper_name(&self, name: &str) -> Option<usize> {
+        self.find(|node| node.name.starts_with("dm-") && node.alias.as_deref() == Some(name))
     }
 
     fn find(&self, is: impl Fn(&Node) -> bool) -> Option<usize> {

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use std::fs::read_dir;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use crate::counters::{Device, parse_device_number};
 use crate::source::small_file::{read_line, resolve_in_root};
@@ -25,19 +26,14 @@ impl SysfsDevice {
     pub(super) fn open(root: &Path, block: &Path, name: &str) -> Self {
         let link = device_dir(block, name);
         // The heads of NVMe multipath disks are below `virtual` as well, but in `nvme-subsystem`.
-        let is_among_virtual =
-            |target: PathBuf| target.to_string_lossy().contains("devices/virtual/block/");
-        let is_virtual = link.read_link().is_ok_and(is_among_virtual);
+        let target = link.read_link().unwrap_or_default();
         let path = resolve_in_root(root, link);
-        let entries = list_devices(&path)
-            .unwrap_or_default()
-            .into_iter()
-            .collect();
+        let entries = list_devices(&path).unwrap_or_default();
         Self {
             path,
             name: name.to_owned(),
-            entries,
-            is_virtual,
+            entries: HashSet::from_iter(entries),
+            is_virtual: target.to_string_lossy().contains("devices/virtual/block/"),
         }
     }
 
@@ -54,6 +50,11 @@ impl SysfsDevice {
     /// Reads the first line of a file; `None` if it cannot be read or is empty.
     pub(super) fn line(&self, entry: &str) -> Option<String> {
         read_line(&self.path.join(entry))
+    }
+
+    /// Reads a file that contains a number.
+    fn number<T: FromStr>(&self, entry: &str) -> Option<T> {
+        self.line(entry)?.parse().ok()
     }
 
     /// Reads a file that contains 0 or 1.
@@ -80,25 +81,21 @@ impl SysfsDevice {
             backing_devices: slaves,
             size_bytes: size_bytes(&self.path),
             model: self.line("device/model").as_deref().map(bounded_text),
-            diskseq: self.line("diskseq").and_then(|text| text.parse().ok()),
+            diskseq: self.number("diskseq"),
             rotational: self.flag("queue/rotational"),
-            scheduler: self
-                .line("queue/scheduler")
-                .and_then(|text| active_scheduler(&text)),
-            nr_requests: self
-                .line("queue/nr_requests")
-                .and_then(|text| text.parse().ok()),
+            scheduler: active_scheduler(&self.line("queue/scheduler").unwrap_or_default()),
+            nr_requests: self.number("queue/nr_requests"),
             iostats_enabled: self.flag("queue/iostats"),
             backing_file: self.line("loop/backing_file"),
             ..Node::default()
         };
-        // blk-mq, the kernel's layer for request-based drivers, has a directory `mq` for each of its devices.
-        let ignores_iostats = if self.has("mq") {
-            Some(false)
-        } else {
-            ignores_iostats(node.kind, kernel)
-        };
-        node.ignores_iostats = ignores_iostats.filter(|_| node.iostats_enabled.is_some());
+        if node.iostats_enabled.is_some() {
+            // blk-mq, the kernel's layer for request-based drivers, has a directory `mq` for each of its devices.
+            node.ignores_iostats = match self.has("mq") {
+                true => Some(false),
+                false => ignores_iostats(node.kind, kernel),
+            };
+        }
         node
     }
 
@@ -107,9 +104,9 @@ impl SysfsDevice {
             return Kind::Partition;
         }
         match Kind::from_name(&self.name) {
-            kind if kind == Kind::Dm || kind == Kind::Disk && self.has("dm") => self
-                .line("dm/uuid")
-                .map_or(Kind::Dm, |uuid| kind_of_uuid(&uuid)),
+            kind if kind == Kind::Dm || kind == Kind::Disk && self.has("dm") => {
+                kind_of_uuid(&self.line("dm/uuid").unwrap_or_default())
+            }
             Kind::Disk if self.has("md") => Kind::Md,
             Kind::Disk if self.flag("hidden") == Some(true) => Kind::NvmePath,
             Kind::Disk if self.has("loop") => Kind::Loop,
@@ -120,16 +117,16 @@ impl SysfsDevice {
 
     /// Returns the partitions in natural order. `disk` is the node of this device.
     pub(super) fn partitions(&self, disk: &Node) -> Vec<Node> {
-        let is_partition = |name: &&String| {
-            possible_disks(name).contains(&Some(self.name.as_str()))
+        let mut partitions = Vec::new();
+        for name in &self.entries {
+            if possible_disks(name).contains(&Some(self.name.as_str()))
                 && device_dir(&self.path, name).is_dir()
-        };
-        let mut names: Vec<&String> = self.entries.iter().filter(is_partition).collect();
-        names.sort_by_cached_key(|name| natural_key(name));
-        names
-            .into_iter()
-            .map(|name| self.partition(name, disk))
-            .collect()
+            {
+                partitions.push(self.partition(name, disk));
+            }
+        }
+        partitions.sort_by_cached_key(|node| natural_key(&node.name));
+        partitions
     }
 
     fn partition(&self, name: &str, disk: &Node) -> Node {
@@ -165,7 +162,8 @@ fn ignores_iostats(kind: Kind, kernel: Option<(u32, u32)>) -> Option<bool> {
             Some(false)
         }
         Kind::Zram => Some(true),
-        Kind::Md => kernel.filter(|kernel| *kernel >= (6, 1)).map(|_| false),
+        Kind::Md if kernel? >= (6, 1) => Some(false),
+        Kind::Md => None,
         Kind::Dm | Kind::Lvm | Kind::Crypt | Kind::Multipath => match kernel? {
             (..=5, _) | (6, ..=1) => Some(true),
             (6, 2..=11) => None,
@@ -177,15 +175,12 @@ fn ignores_iostats(kind: Kind, kernel: Option<(u32, u32)>) -> Option<bool> {
 
 /// Returns the kind of a device-mapper device by the prefix of its UUID, which the program that created it chose.
 fn kind_of_uuid(uuid: &str) -> Kind {
-    let kinds = [
-        ("LVM-", Kind::Lvm),
-        ("CRYPT-", Kind::Crypt),
-        ("mpath-", Kind::Multipath),
-    ];
-    kinds
-        .into_iter()
-        .find(|(prefix, _)| uuid.starts_with(prefix))
-        .map_or(Kind::Dm, |(_, kind)| kind)
+    match uuid.split_once('-') {
+        Some(("LVM", _)) => Kind::Lvm,
+        Some(("CRYPT", _)) => Kind::Crypt,
+        Some(("mpath", _)) => Kind::Multipath,
+        _ => Kind::Dm,
+    }
 }
 
 /// Reads the size, which the kernel gives in units of 512 bytes for any sector size.
@@ -198,16 +193,15 @@ fn size_bytes(dir: &Path) -> Option<u64> {
 
 /// Returns the scheduler in brackets, or the only one.
 fn active_scheduler(text: &str) -> Option<String> {
-    let bracketed = || {
-        text.split_once('[')
-            .and_then(|(_, rest)| rest.split_once(']'))
-            .map(|(name, _)| name)
+    let name = match text.split_once('[') {
+        Some((_, rest)) => rest.split_once(']')?.0,
+        None if text.contains(' ') => return None,
+        None => text,
     };
-    let only = || Some(text).filter(|text| !text.contains([' ', '[']));
-    bracketed()
-        .or_else(only)
-        .filter(|name| !name.is_empty())
-        .map(str::to_owned)
+    if name.is_empty() {
+        return None;
+    }
+    Some(name.to_owned())
 }
 
 /// Returns the directory of a device below `block`, or of a partition below its disk. A name in sysfs cannot contain
@@ -236,10 +230,13 @@ pub(in crate::source) fn read_devno(dir: &Path) -> Option<(u32, u32)> {
 /// # Errors
 /// If the directory cannot be read.
 pub fn list_devices(dir: &Path) -> io::Result<Vec<String>> {
-    let entries = read_dir(dir)?.flatten();
-    Ok(entries
-        .filter_map(|entry| Some(device_name(entry.file_name().to_str()?)))
-        .collect())
+    let mut names = Vec::new();
+    for entry in read_dir(dir)?.flatten() {
+        if let Some(name) = entry.file_name().to_str() {
+            names.push(device_name(name));
+        }
+    }
+    Ok(names)
 }
 
 /// Reads which devices are whole and which are partitions. It only lists `sys/block` and looks up each partition, so it
@@ -251,34 +248,31 @@ pub fn read_partitions(sys: &Path, devices: &[Device]) -> Topology {
     let block = sys.join("block");
     let Ok(listed) = list_devices(&block) else {
         // No listing gives the order of whole devices.
-        let nodes: Vec<Node> = Topology::from_names(devices).into();
-        return Topology::new(
-            nodes
-                .into_iter()
-                .filter(|node| node.kind == Kind::Partition)
-                .collect(),
-        );
+        let mut nodes: Vec<Node> = Topology::from_names(devices).into();
+        nodes.retain(|node| node.kind == Kind::Partition);
+        return Topology::new(nodes);
     };
+    let mut nodes = Vec::new();
+    for name in &listed {
+        nodes.push(Node {
+            kind: Kind::from_name(name),
+            name: name.clone(),
+            ..Node::default()
+        });
+    }
     let disks: HashSet<&str> = listed.iter().map(String::as_str).collect();
-    let others = devices
-        .iter()
-        .filter(|device| !disks.contains(device.name.as_str()));
-    let partitions: Vec<Node> = others
-        .map(|device| Node {
+    for device in devices {
+        if disks.contains(device.name.as_str()) {
+            continue;
+        }
+        nodes.push(Node {
             name: device.name.clone(),
             kind: Kind::Partition,
-            backing_devices: find_disk(&block, &listed, &disks, &device.name)
-                .into_iter()
-                .collect(),
+            backing_devices: Vec::from_iter(find_disk(&block, &listed, &disks, &device.name)),
             ..Node::default()
-        })
-        .collect();
-    let whole = |name: String| Node {
-        kind: Kind::from_name(&name),
-        name,
-        ..Node::default()
-    };
-    Topology::new(listed.into_iter().map(whole).chain(partitions).collect())
+        });
+    }
+    Topology::new(nodes)
 }
 
 /// Returns the disk whose directory contains `partition`; disks that its name suggests are tried first. `disks` is
@@ -289,15 +283,15 @@ fn find_disk(
     disks: &HashSet<&str>,
     partition: &str,
 ) -> Option<String> {
-    let holds = |disk: &&str| device_dir(&device_dir(block, disk), partition).is_dir();
-    let by_name = possible_disks(partition)
-        .into_iter()
-        .flatten()
-        .filter(|disk| disks.contains(disk));
-    by_name
-        .chain(listed.iter().map(String::as_str))
-        .find(holds)
-        .map(str::to_owned)
+    let mut candidates = Vec::from_iter(possible_disks(partition).into_iter().flatten());
+    candidates.retain(|disk| disks.contains(disk));
+    candidates.extend(listed.iter().map(String::as_str));
+    for disk in candidates {
+        if device_dir(&device_dir(block, disk), partition).is_dir() {
+            return Some(disk.to_owned());
+        }
+    }
+    None
 }
 
 #[cfg(test)]

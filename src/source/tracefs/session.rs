@@ -71,15 +71,14 @@ impl Session {
         };
         rate.observe(root, now);
         rate.take_completed();
-        let start = |kind, size| Alternation::start(&dir, owner, kind, size);
         let pairs = event_pairs(&dir, root, &devices)?;
         let cost_s = histogram_cost_s(&dir, &owner)? * REQUEST_WEIGHT;
         let cpus = available_parallelism().map_or(1, usize::from);
-        let latencies = start(SetKind::Latencies(pairs), MAP_SIZE[0])?;
-        let has_errors = dir.has(&format!("events/block/{ERROR_EVENT}"));
-        let errors = has_errors
-            .then(|| start(SetKind::Errors, ERROR_MAP_SIZE).ok())
-            .flatten();
+        let latencies = Alternation::start(&dir, owner, SetKind::Latencies(pairs), MAP_SIZE[0])?;
+        let mut errors = None;
+        if dir.has(&format!("events/block/{ERROR_EVENT}")) {
+            errors = Alternation::start(&dir, owner, SetKind::Errors, ERROR_MAP_SIZE).ok();
+        }
         Ok(Self {
             root: root.to_owned(),
             guard: Guard::new(cost_s, cpus, max_overhead),
@@ -177,10 +176,10 @@ impl Session {
         let SetKind::Latencies(pairs) = &self.latencies.active.kind else {
             return false;
         };
-        let traced = pairs
-            .iter()
-            .find(|pair| pair.is_bio)
-            .map_or(&[][..], |pair| &pair.devices);
+        let traced = match pairs.iter().find(|pair| pair.is_bio) {
+            Some(pair) => pair.devices.as_slice(),
+            None => &[],
+        };
         selected_bio_devices(&self.root, &self.devices) != traced
     }
 }
@@ -229,18 +228,20 @@ fn selected_bio_devices(root: &Path, devices: &[DeviceNumber]) -> Vec<DeviceNumb
 /// md. A device with requests has a directory `mq` in sysfs. An NVMe disk with several paths is not among them: it
 /// hands its bios over to a path, where they complete as requests with their own latencies.
 fn bio_devices(root: &Path) -> Vec<DeviceNumber> {
-    let names: Vec<String> = paths_in(&root.join("sys/block"))
-        .iter()
-        .filter_map(|path| file_name(path))
-        .collect();
-    let heads: HashSet<String> = names.iter().filter_map(|name| nvme_head(name)).collect();
-    let mut found: Vec<DeviceNumber> = names
-        .iter()
-        .filter(|name| !heads.contains(*name))
-        .map(|name| root.join("sys/block").join(name))
-        .filter(|path| !path.join("mq").exists())
-        .filter_map(|path| read_devno(&path))
-        .collect();
+    let mut paths = paths_in(&root.join("sys/block"));
+    let mut heads = HashSet::new();
+    for path in &paths {
+        heads.extend(file_name(path).as_deref().and_then(nvme_head));
+    }
+    paths.retain(|path| !path.join("mq").exists());
+    let mut found = Vec::new();
+    for path in paths {
+        if let Some(name) = file_name(&path)
+            && !heads.contains(&name)
+        {
+            found.extend(read_devno(&path));
+        }
+    }
     found.sort_unstable();
     found
 }
@@ -274,16 +275,14 @@ impl Tracer {
         if !clock.is_manual() {
             let (stop, stopped) = sync_channel(1);
             let shared = Arc::clone(&tracer.session);
-            let run = move || {
+            let builder = thread::Builder::new().name("blkstat-trace".to_owned());
+            let spawned = builder.spawn(move || {
                 let clock = RealClock::new(None);
                 let mut wait = Duration::ZERO;
                 while matches!(stopped.recv_timeout(wait), Err(RecvTimeoutError::Timeout)) {
                     wait = lock(&shared).poll(clock.monotonic());
                 }
-            };
-            let spawned = thread::Builder::new()
-                .name("blkstat-trace".to_owned())
-                .spawn(run);
+            });
             tracer.thread = Some(spawned.context("cannot trace requests")?);
             tracer.stop = Some(stop);
         }
@@ -385,21 +384,26 @@ fn histogram_cost_s(dir: &TraceDir, owner: &Owner) -> Result<f64> {
 fn measure(dir: &TraceDir, name: &str) -> Result<f64> {
     let [marker, trigger] = ["trace_marker", "events/ftrace/print/trigger"]
         .map(|file| format!("instances/{name}/{file}"));
-    // The best of several attempts: an interrupt or another program can only add time.
-    let seconds = || -> Result<f64> {
-        let mut best = f64::MAX;
-        for _ in 0..TRIES {
-            let begin = thread_cpu_time();
-            (0..EVENTS).try_for_each(|_| dir.write(&marker, "x"))?;
-            best = best.min(thread_cpu_time().saturating_sub(begin).as_secs_f64());
-        }
-        Ok(best / f64::from(EVENTS))
-    };
-    let without = seconds()?;
+    let without_s = measure_event_s(dir, &marker)?;
     for keys in HISTOGRAMS {
         dir.write(&trigger, &format!("hist:keys={keys}:size=256"))?;
     }
-    Ok(((seconds()? - without) / HISTOGRAMS.len() as f64).max(MIN_COST_S))
+    let added_s = measure_event_s(dir, &marker)? - without_s;
+    Ok((added_s / HISTOGRAMS.len() as f64).max(MIN_COST_S))
+}
+
+/// Measures the CPU time of an event in seconds: the best of several attempts, since an interrupt or another program can
+/// only add time.
+fn measure_event_s(dir: &TraceDir, marker: &str) -> Result<f64> {
+    let mut best = f64::MAX;
+    for _ in 0..TRIES {
+        let begin = thread_cpu_time();
+        for _ in 0..EVENTS {
+            dir.write(marker, "x")?;
+        }
+        best = best.min(thread_cpu_time().saturating_sub(begin).as_secs_f64());
+    }
+    Ok(best / f64::from(EVENTS))
 }
 
 /// The completed requests of each device: reads, writes and discards.
@@ -412,21 +416,20 @@ fn without_empty_flushes(
     counters: &BTreeMap<DeviceNumber, [u64; 4]>,
     latencies: &BTreeMap<LatencyKey, LatencyHistogram>,
 ) -> Completed {
-    let matchable = |(number, counts): (&DeviceNumber, &[u64; 4])| {
-        let [reads, writes, discards, flushes] = *counts;
+    let mut matchable = Completed::new();
+    for (number, [reads, writes, discards, flushes]) in counters {
         let key = LatencyKey {
             number: *number,
             kind: RequestKind::Write,
         };
         let traced = latencies.get(&key).map_or(0, LatencyHistogram::count);
-        let counts = [
-            reads,
-            writes - writes.saturating_sub(traced).min(flushes),
-            discards,
-        ];
-        (counts != [0; 3]).then_some((*number, counts))
-    };
-    counters.iter().filter_map(matchable).collect()
+        let empty_flushes = writes.saturating_sub(traced).min(*flushes);
+        let counts = [*reads, writes - empty_flushes, *discards];
+        if counts != [0; 3] {
+            matchable.insert(*number, counts);
+        }
+    }
+    matchable
 }
 
 /// Requests that were completed after a device's counters were read but before the histograms were, so that they belong
@@ -444,17 +447,14 @@ impl Surplus {
         let mut traced = Completed::new();
         for (key, histogram) in &counted.latencies {
             let counts = traced.entry(key.number).or_default();
-            let kinds = counts.iter_mut().zip(RequestKind::ALL);
-            kinds
-                .filter(|(_, kind)| *kind == key.kind)
-                .for_each(|(count, _)| *count += histogram.count());
+            for (count, kind) in std::iter::zip(counts, RequestKind::ALL) {
+                if kind == key.kind {
+                    *count += histogram.count();
+                }
+            }
         }
-        let numbers = counted
-            .completed
-            .keys()
-            .chain(traced.keys())
-            .copied()
-            .collect::<BTreeSet<_>>();
+        let mut numbers = BTreeSet::from_iter(counted.completed.keys().copied());
+        numbers.extend(traced.keys());
         for number in numbers {
             let completed = counted.completed.entry(number).or_default();
             let ahead = self.ahead.entry(number).or_default();
@@ -525,18 +525,16 @@ impl RequestRate {
     fn completed_requests(&self) -> [u64; 2] {
         let devices = &self.sample.devices;
         let mut sums = [0_u64; 2];
-        for (device, parent) in devices.iter().zip(partition_parents(devices)) {
+        for (device, parent) in std::iter::zip(devices, partition_parents(devices)) {
             if parent.is_some() {
                 continue;
             }
             let is_traced =
                 self.selected.is_empty() || self.selected.contains(&(device.major, device.minor));
             let sum = &mut sums[usize::from(!is_traced)];
-            *sum = device
-                .counters
-                .completed()
-                .into_iter()
-                .fold(*sum, u64::wrapping_add);
+            for count in device.counters.completed() {
+                *sum = sum.wrapping_add(count);
+            }
         }
         sums
     }
@@ -545,23 +543,26 @@ impl RequestRate {
     /// and flushes.
     fn take_completed(&mut self) -> BTreeMap<DeviceNumber, [u64; 4]> {
         let devices = &self.sample.devices;
-        let whole = devices
-            .iter()
-            .zip(partition_parents(devices))
-            .filter(|(_, parent)| parent.is_none());
-        let now: BTreeMap<DeviceNumber, [u64; 4]> = whole
-            .map(|(device, _)| ((device.major, device.minor), device.counters.completed()))
-            .collect();
-        let before = std::mem::replace(&mut self.by_device, now);
-        let growth = self.by_device.iter().filter_map(|(number, now)| {
+        let last = std::mem::take(&mut self.by_device);
+        let mut growths = BTreeMap::new();
+        for (device, parent) in std::iter::zip(devices, partition_parents(devices)) {
+            if parent.is_some() {
+                continue;
+            }
+            let number = (device.major, device.minor);
+            let now = device.counters.completed();
+            self.by_device.insert(number, now);
+            let mut before = last.get(&number).copied().unwrap_or_default();
             // A new device, or one whose counters were reset, has completed all of its requests since the last call.
-            let before = before.get(number).copied().unwrap_or_default();
-            let is_reset = now.iter().zip(before).any(|(now, before)| *now < before);
-            let before = if is_reset { [0; 4] } else { before };
+            if (0..4).any(|kind| now[kind] < before[kind]) {
+                before = [0; 4];
+            }
             let growth = std::array::from_fn(|kind| now[kind] - before[kind]);
-            (growth != [0; 4]).then_some((*number, growth))
-        });
-        growth.collect()
+            if growth != [0; 4] {
+                growths.insert(number, growth);
+            }
+        }
+        growths
     }
 }
 

@@ -39,10 +39,7 @@ impl TraceDir {
             return Err(not_permitted(root));
         }
         let systems = read_text(&root.join("proc/filesystems")).unwrap_or_default();
-        let has_tracefs = systems
-            .lines()
-            .any(|line| line.split_whitespace().last() == Some("tracefs"));
-        if !has_tracefs {
+        if !systems.split_whitespace().any(|word| word == "tracefs") {
             bail!(
                 "cannot trace requests: this kernel has no tracefs (CONFIG_FTRACE); use a distribution's kernel"
             );
@@ -62,26 +59,30 @@ impl TraceDir {
             return Err(not_permitted(root));
         }
         // Every kernel with tracefs has the events of the scheduler.
-        let has_hist = ["block/block_bio_queue", "sched/sched_switch"]
-            .iter()
-            .any(|event| self.has(&format!("events/{event}/hist")));
-        let found = [
+        let has_hist = self.has("events/block/block_bio_queue/hist")
+            || self.has("events/sched/sched_switch/hist");
+        let has_all = [
             self.has("events/block"),
             has_hist,
             self.has("synthetic_events"),
         ];
-        let missing = OPTIONS.into_iter().zip(found).filter(|(_, found)| !found);
-        let missing: Vec<&'static str> = missing.map(|(option, _)| option).collect();
-        require_options(&missing).map(|()| self)
+        let mut missing = Vec::new();
+        for (option, has_option) in std::iter::zip(OPTIONS, has_all) {
+            if !has_option {
+                missing.push(option);
+            }
+        }
+        require_options(&missing)?;
+        Ok(self)
     }
 
     /// Returns whether the kernel refuses to open files although permissions allow it, as a locked-down kernel does
     /// (EPERM instead of EACCES). This works even if securityfs is not mounted.
     fn is_refused(&self) -> bool {
-        let read = read_bytes_into(&self.join("synthetic_events"), &mut Vec::new());
-        read.is_err_and(|error| {
-            error.raw_os_error() == Some(rustix::io::Errno::PERM.raw_os_error())
-        })
+        match read_bytes_into(&self.join("synthetic_events"), &mut Vec::new()) {
+            Ok(()) => false,
+            Err(error) => error.raw_os_error() == Some(rustix::io::Errno::PERM.raw_os_error()),
+        }
     }
 
     /// Returns the path of a file.
@@ -113,27 +114,22 @@ impl TraceDir {
     /// If the kernel refuses it.
     pub(super) fn write(&self, file: &str, text: &str) -> Result<()> {
         let path = self.join(file);
-        let written = OpenOptions::new()
-            .append(true)
-            .open(&path)
-            .and_then(|mut open| {
-                // The kernel parses each write separately, so the line must be a single write.
-                open.write_all(format!("{text}\n").as_bytes())
-            });
-        written.map_err(|error| {
-            let reason = self
-                .logged_reason(file)
-                .map_or_else(String::new, |reason| format!(" ({reason})"));
-            let refused = refused(&path, &error).to_string();
-            match error.kind() {
-                ErrorKind::PermissionDenied | ErrorKind::OutOfMemory => anyhow!(refused),
-                _ => anyhow!(
-                    "{refused}{}; the kernel refused '{}'",
-                    sanitize(&reason),
-                    sanitize(text)
-                ),
-            }
-        })
+        let Err(error) = append_line(&path, text) else {
+            return Ok(());
+        };
+        let refused = refused(&path, &error);
+        if let ErrorKind::PermissionDenied | ErrorKind::OutOfMemory = error.kind() {
+            return Err(refused);
+        }
+        let reason = match self.logged_reason(file) {
+            Some(reason) => format!(" ({reason})"),
+            None => String::new(),
+        };
+        bail!(
+            "{refused}{}; the kernel refused '{}'",
+            sanitize(&reason),
+            sanitize(text)
+        );
     }
 
     /// Returns the last reason in the error log of a file's instance.
@@ -143,10 +139,12 @@ impl TraceDir {
             (Some("instances"), Some(name)) => format!("instances/{name}/error_log"),
             _ => "error_log".to_owned(),
         };
-        let text = self.read(&log);
-        text.lines()
-            .rev()
-            .find_map(|line| Some(line.split_once("error: ")?.1.to_owned()))
+        for line in self.read(&log).lines().rev() {
+            if let Some((_, reason)) = line.split_once("error: ") {
+                return Some(reason.to_owned());
+            }
+        }
+        None
     }
 
     /// Creates a tracing instance.
@@ -155,13 +153,13 @@ impl TraceDir {
     /// If the kernel refuses it, or the instance exists.
     pub(super) fn make_instance(&self, name: &str) -> Result<()> {
         let path = self.join("instances").join(name);
-        fs::create_dir(&path).map_err(|error| match error.kind() {
-            ErrorKind::AlreadyExists => anyhow!(
+        match fs::create_dir(&path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => bail!(
                 "the tracing instance '{}' exists already; remove it with 'blkstat latency --cleanup'",
                 sanitize(name)
             ),
-            _ => refused(&path, &error),
-        })
+            created => created.map_err(|error| refused(&path, &error)),
+        }
     }
 
     /// Returns the names in a directory, sorted; empty if it cannot be read.
@@ -171,6 +169,12 @@ impl TraceDir {
             .filter_map(|path| file_name(path))
             .collect()
     }
+}
+
+/// Appends a line to a file. The kernel parses each write separately, so the line must be a single write.
+fn append_line(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().append(true).open(path)?;
+    file.write_all(format!("{text}\n").as_bytes())
 }
 
 /// The options of the kernel that tracing needs.
@@ -196,9 +200,10 @@ fn not_permitted(root: &Path) -> anyhow::Error {
     if is_locked_down(root) {
         return anyhow!(LOCKED_DOWN);
     }
-    require_options(&options_disabled_in_config(root))
-        .err()
-        .unwrap_or_else(|| anyhow!(NOT_PERMITTED))
+    match require_options(&options_disabled_in_config(root)) {
+        Ok(()) => anyhow!(NOT_PERMITTED),
+        Err(error) => error,
+    }
 }
 
 const LOCKED_DOWN: &str = "cannot trace requests: the kernel is locked down (confidentiality); boot with lockdown=integrity or less";
@@ -224,34 +229,34 @@ pub(super) fn refused(path: &Path, error: &io::Error) -> anyhow::Error {
 /// Returns the options that the kernel's configuration lacks; none if it cannot be read. Distributions put it into
 /// /boot; a kernel may have it in /proc.
 fn options_disabled_in_config(root: &Path) -> Vec<&'static str> {
-    let release = read_line(&root.join("proc/sys/kernel/osrelease")).unwrap_or_default();
-    let from_proc = || {
-        let (mut packed, mut text) = (Vec::new(), String::new());
-        read_bytes_into(&root.join("proc/config.gz"), &mut packed).ok()?;
-        GzDecoder::new(packed.as_slice())
-            .read_to_string(&mut text)
-            .ok()
-            .map(|_| text)
-    };
-    let config = read_text(&root.join(format!("boot/config-{release}"))).or_else(from_proc);
-    let Some(config) = config else {
+    let Some(config) = kernel_config(root) else {
         return Vec::new();
     };
-    let is_set = |option: &str| {
-        config
-            .lines()
-            .any(|line| line.strip_prefix(option) == Some("=y"))
-    };
-    OPTIONS
-        .into_iter()
-        .filter(|option| !is_set(option))
-        .collect()
+    let mut disabled = OPTIONS.to_vec();
+    for line in config.lines() {
+        disabled.retain(|option| line.strip_prefix(option) != Some("=y"));
+    }
+    disabled
+}
+
+/// Reads the configuration of the kernel. `None` if it cannot be read.
+fn kernel_config(root: &Path) -> Option<String> {
+    let release = read_line(&root.join("proc/sys/kernel/osrelease")).unwrap_or_default();
+    if let Some(text) = read_text(&root.join(format!("boot/config-{release}"))) {
+        return Some(text);
+    }
+    let packed = read_bytes(&root.join("proc/config.gz"))?;
+    let mut text = String::new();
+    GzDecoder::new(packed.as_slice())
+        .read_to_string(&mut text)
+        .ok()?;
+    Some(text)
 }
 
 /// Returns whether the kernel's lockdown prohibits reading its memory and thus tracing.
 fn is_locked_down(root: &Path) -> bool {
-    let line = read_line(&root.join("sys/kernel/security/lockdown"));
-    line.is_some_and(|line| line.contains("[confidentiality]"))
+    let line = read_line(&root.join("sys/kernel/security/lockdown")).unwrap_or_default();
+    line.contains("[confidentiality]")
 }
 
 /// The events whose triggers are removed, in this order: a variable cannot be removed while another trigger refers to it.
@@ -273,26 +278,27 @@ const EVENTS: [&str; 9] = [
 /// If tracefs cannot be used, or the kernel refuses to remove something.
 pub fn remove_leftovers(root: &Path) -> Result<Vec<String>> {
     let dir = TraceDir::find(root)?;
-    let has_ended = |name: &&String| Owner::parse(name).is_some_and(|owner| owner.has_ended(root));
-    let mut removed: Vec<String> = dir
-        .list("instances")
-        .iter()
-        .filter(has_ended)
-        .cloned()
-        .collect();
-    removed
-        .iter()
-        .try_for_each(|name| remove_instance(&dir, name))?;
-    let events: Vec<String> = synthetic_events(&dir)
-        .iter()
-        .filter(has_ended)
-        .cloned()
-        .collect();
-    for event in events {
-        dir.write("synthetic_events", &format!("!{event}"))?;
-        removed.push(event);
+    let mut removed = Vec::new();
+    for name in dir.list("instances") {
+        if has_owner_ended(&name, root) {
+            remove_instance(&dir, &name)?;
+            removed.push(name);
+        }
+    }
+    for event in synthetic_events(&dir) {
+        if has_owner_ended(&event, root) {
+            dir.write("synthetic_events", &format!("!{event}"))?;
+            removed.push(event);
+        }
     }
     Ok(removed)
+}
+
+fn has_owner_ended(name: &str, root: &Path) -> bool {
+    match Owner::parse(name) {
+        Some(owner) => owner.has_ended(root),
+        None => false,
+    }
 }
 
 /// Removes an instance with its triggers, and the synthetic events that they use.
@@ -301,18 +307,12 @@ pub fn remove_leftovers(root: &Path) -> Result<Vec<String>> {
 /// If the kernel refuses it. As much as possible is removed nevertheless.
 pub(super) fn remove_instance(dir: &TraceDir, name: &str) -> Result<()> {
     let events = format!("instances/{name}/events");
-    let synthetic: Vec<String> = synthetic_events(dir)
-        .into_iter()
-        .filter(|event| {
-            event
-                .strip_prefix(name)
-                .is_some_and(|rest| rest.starts_with('_'))
-        })
-        .collect();
-    let in_order = EVENTS
-        .map(str::to_owned)
-        .into_iter()
-        .chain(synthetic.iter().map(|event| format!("synthetic/{event}")));
+    let mut synthetic = synthetic_events(dir);
+    synthetic.retain(|event| event.starts_with(&format!("{name}_")));
+    let mut in_order = EVENTS.map(str::to_owned).to_vec();
+    for event in &synthetic {
+        in_order.push(format!("synthetic/{event}"));
+    }
     let mut outcome = Ok(());
     for event in in_order {
         let file = format!("{events}/{event}/trigger");
@@ -329,25 +329,30 @@ pub(super) fn remove_instance(dir: &TraceDir, name: &str) -> Result<()> {
 
 /// Returns the names of the synthetic events of blkstat.
 fn synthetic_events(dir: &TraceDir) -> Vec<String> {
-    let text = dir.read("synthetic_events");
-    let names = text
-        .lines()
-        .filter_map(|line| line.split_whitespace().next());
+    let mut names = Vec::new();
+    for line in dir.read("synthetic_events").lines() {
+        if let Some(name) = line.split_whitespace().next()
+            && Owner::parse(name).is_some()
+        {
+            names.push(name.to_owned());
+        }
+    }
     names
-        .filter(|name| Owner::parse(name).is_some())
-        .map(str::to_owned)
-        .collect()
 }
 
 /// Returns the triggers in a `trigger` file in a form that can be written back: without their states.
-fn triggers(text: &str) -> impl Iterator<Item = &str> {
-    let lines = text
-        .lines()
-        .filter(|line| !line.starts_with('#') && !line.is_empty());
-    lines.map(|line| match line.rsplit_once(" [") {
-        Some((trigger, state)) if state.ends_with(']') => trigger,
-        _ => line,
-    })
+fn triggers(text: &str) -> Vec<&str> {
+    let mut triggers = Vec::new();
+    for line in text.lines() {
+        if line.starts_with('#') || line.is_empty() {
+            continue;
+        }
+        triggers.push(match line.rsplit_once(" [") {
+            Some((trigger, state)) if state.ends_with(']') => trigger,
+            _ => line,
+        });
+    }
+    triggers
 }
 
 /// The identity of a process: process numbers are reused, but not with the same start time.
@@ -404,10 +409,9 @@ impl Owner {
 
 fn namespace(root: &Path) -> u64 {
     let link = fs::read_link(root.join("proc/self/ns/pid")).unwrap_or_default();
-    let number = link
-        .to_str()
-        .and_then(|link| link.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok());
-    number.unwrap_or(0)
+    let text = link.to_string_lossy();
+    let inode = text.strip_prefix("pid:[").unwrap_or_default();
+    inode.trim_end_matches(']').parse().unwrap_or(0)
 }
 
 /// Returns the start time of a process; `None` if there is no such process.
@@ -554,11 +558,8 @@ mod leftovers_tests {
             "hist:keys=sector",
             "disable_hist:block:block_rq_issue:unlimited",
         ];
-        assert_eq!(triggers(text).collect::<Vec<_>>(), expected);
-        assert_eq!(
-            triggers("# Available triggers:\n# traceon hist\n").count(),
-            0
-        );
+        assert_eq!(triggers(text), expected);
+        assert_eq!(triggers("# Available triggers:\n# traceon hist\n").len(), 0);
     }
 
     #[test]

@@ -85,7 +85,11 @@ impl TraceSet {
         // An error does not matter: the buffer is only larger then.
         let _ = set.write("buffer_size_kb", &BUFFER_KIB.to_string());
         match &set.kind {
-            SetKind::Latencies(pairs) => pairs.iter().try_for_each(|pair| set.add_pair(pair))?,
+            SetKind::Latencies(pairs) => {
+                for pair in pairs {
+                    set.add_pair(pair)?;
+                }
+            }
             SetKind::Errors => {
                 let trigger = format!("hist:keys=dev,error:size={size}:pause");
                 set.write(&format!("events/block/{ERROR_EVENT}/trigger"), &trigger)?;
@@ -111,9 +115,10 @@ impl TraceSet {
         let file = pair.synthetic_file(name, "trigger");
         // The kernel's own help text.
         let has_buckets = dir.read("README").contains(".buckets=");
-        latency_triggers(has_buckets)
-            .iter()
-            .try_for_each(|trigger| self.write(&file, trigger))
+        for trigger in latency_triggers(has_buckets) {
+            self.write(&file, &trigger)?;
+        }
+        Ok(())
     }
 
     /// Writes a line to a file of the instance.
@@ -346,26 +351,28 @@ impl EventPair {
 /// Returns the triggers of the histograms of a synthetic event. A kernel without `.buckets`, before 5.14, has only
 /// powers of two; the mean latency of each bucket is exact in both.
 fn latency_triggers(has_buckets: bool) -> Vec<String> {
-    let trigger = |modifier: &str, filter: &str| {
-        format!(
-            "hist:keys=dev,rwbs,lat.{modifier}:vals=hitcount,lat:size={LATENCY_MAP_SIZE}{filter}"
-        )
-    };
     if !has_buckets {
-        return vec![trigger("log2", "")];
+        return vec![latency_trigger("log2", "")];
     }
-    let of_range = |(at, [start_ns, bucket_ns]): (usize, &[u64; 2])| {
-        let from = (at > 0).then(|| format!("lat >= {start_ns}"));
-        let below = RANGES
-            .get(at + 1)
-            .map(|[next_ns, _]| format!("lat < {next_ns}"));
-        let filter: Vec<String> = from.into_iter().chain(below).collect();
-        trigger(
+    let mut triggers = Vec::new();
+    for (at, [start_ns, bucket_ns]) in RANGES.iter().enumerate() {
+        let mut conditions = Vec::new();
+        if at > 0 {
+            conditions.push(format!("lat >= {start_ns}"));
+        }
+        if let Some([next_ns, _]) = RANGES.get(at + 1) {
+            conditions.push(format!("lat < {next_ns}"));
+        }
+        triggers.push(latency_trigger(
             &format!("buckets={bucket_ns}"),
-            &format!(" if {}", filter.join(" && ")),
-        )
-    };
-    RANGES.iter().enumerate().map(of_range).collect()
+            &format!(" if {}", conditions.join(" && ")),
+        ));
+    }
+    triggers
+}
+
+fn latency_trigger(modifier: &str, filter: &str) -> String {
+    format!("hist:keys=dev,rwbs,lat.{modifier}:vals=hitcount,lat:size={LATENCY_MAP_SIZE}{filter}")
 }
 
 /// Returns an entry of such a histogram: the device, the letters of the kind of request, and the bucket. `None` if the
@@ -422,15 +429,11 @@ fn device_number(number: u32) -> DeviceNumber {
 /// Returns the length of the letters of a request in an event's `format` file. It differs between versions.
 fn letters_length(format: &str) -> u32 {
     const USUAL: u32 = 8;
-    let length = format.lines().find_map(|line| {
-        line.split_once("field:char rwbs[")?
-            .1
-            .split_once(']')?
-            .0
-            .parse()
-            .ok()
-    });
-    length.unwrap_or(USUAL)
+    let Some((_, after)) = format.split_once("field:char rwbs[") else {
+        return USUAL;
+    };
+    let (length, _) = after.split_once(']').unwrap_or_default();
+    length.parse().unwrap_or(USUAL)
 }
 
 #[cfg(test)]

@@ -453,7 +453,7 @@ fn amounts_and_rates_show_how_far_apart_reports_are() {
         let found = err.contains(&format!(
             "have no times and are, as their numbers show, {seconds} s apart\n"
         ));
-        assert_eq!(found, seconds > 1, "{err}");
+        assert!(found, "{err}");
     }
     assert!(
         read("--every 2s", text(5))

@@ -1,6 +1,7 @@
 //! Captures of /proc/diskstats as people reported them.
 
 use super::reported_logs::{of, read};
+use crate::support::program::output;
 
 /// A capture of a device in 14 columns, a sample a second.
 fn capture(seconds: u64, lines: impl Fn(u64) -> String) -> String {
@@ -183,4 +184,25 @@ fn a_disk_that_is_slower_than_any_is_slow_whatever_its_queue() {
         verdicts.iter().all(|verdict| **verdict == "slow"),
         "{verdicts:?}"
     );
+}
+
+#[test]
+fn a_volume_whose_credits_are_spent_has_the_limit_that_holds_now_and_the_rate_before() {
+    // 3,000 writes a second for a minute, then 100, with eight requests at a time.
+    let text = capture(120, |second| {
+        let fast = second.min(60);
+        let slow = second - fast;
+        let writes = 3000 * fast + 100 * slow;
+        let (busy_ms, taken_ms) = (1000 * second, 8000 * second);
+        format!(
+            " 202 80 xvdf 0 0 0 0 {writes} 0 {} {taken_ms} 8 {busy_ms} {taken_ms}\n",
+            32 * writes
+        )
+    });
+    let (out, err, code) = output("analyze -", &text);
+    assert_eq!((err.as_str(), code), ("", 0));
+    let out = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let expected =
+        "xvdf held at 100 writes/s (3,000 writes/s before), as if by a limit; writes take 80.0 ms";
+    assert!(out.contains(expected), "{out}");
 }

@@ -146,7 +146,7 @@ fn the_part_of_a_capture_that_is_shown_is_exported_as_it_is_written_there() {
         let arguments = format!("--from {name}");
         let mut session = Session::start_in(directory.path(), &arguments, (120, 30), &[]);
         session.wait_for("REPLAY");
-        session.press("0++e", "exported ");
+        session.press("0zze", "exported ");
         session.press("q", LEAVE_SCREEN);
         assert_eq!(session.end(), 0);
         let mut files = recordings(&directory);
@@ -246,7 +246,10 @@ fn a_recording_begins_with_the_history_and_never_overwrites() {
         session.press("r", "recording to blkstat-db7-");
         session.press("er", " samples to blkstat-db7-");
         session.press("p", "PAUSED");
-        session.press("q", "\x1b[?1049l");
+        // The next intervals last as long as requested, which is noted in the recordings above: no sample is late.
+        session.press("p+++", "an interval of 1 s");
+        session.wait_for("1.0");
+        session.press("\x1b[21~", "\x1b[?1049l");
         assert_eq!(session.end(), 0);
     });
     let files = recordings(&directory);

@@ -226,5 +226,7 @@
       setTimeout(() => URL.revokeObjectURL(link.href), 10000);
     });
   }
+  // What is folded is printed, too.
+  addEventListener('beforeprint', () => document.querySelectorAll('details.more').forEach((more) => { more.open = true; }));
   document.documentElement.classList.add('js');
 })();
