@@ -115,7 +115,7 @@ fn slot(devices: &mut Vec<Device>, index: usize) -> &mut Device {
 pub(super) const MAX_LINE_BYTES: usize = 64 * 1024;
 
 /// The maximum number of devices in a sample, far more than hosts have: a few bytes of compressed data must not fill
-/// the memory, of which `analyze` takes 20 KB for a busy device.
+/// the memory, of which `analyze` takes 28 KB for a busy device.
 pub(super) const MAX_DEVICES_PER_SAMPLE: usize = 50_000;
 
 /// The maximum number of devices in all samples of a capture: some kilobytes are kept of each that is gone.
