@@ -78,28 +78,35 @@ impl History {
             ..rows
         };
         let content = Content { rows, topology };
-        self.bytes += content.memory();
+        self.bytes += content.memory(self.newest());
         self.series.push(span, content);
         while let Some(bytes) = self.oldest_step_in_excess(span.end_s) {
             self.bytes -= bytes;
             self.series.add_oldest_step();
+            self.limit_sums();
         }
-        let last_sum = self.series.sums().next_back();
-        if let Some(bytes_of_sum) = last_sum.map(|sum| sum.memory()) {
-            let max_sum_bytes = MAX_SUM_BYTES.min(self.max_bytes / SUM_FRACTION);
-            self.series
-                .reduce((max_sum_bytes / bytes_of_sum).max(MIN_SUMS));
-            self.sum_bytes = self.series.sums().len() * bytes_of_sum;
-        }
+    }
+
+    fn limit_sums(&mut self) {
+        let mut frames = self.frames().iter();
+        let Some(oldest) = frames.next() else {
+            return;
+        };
+        // The oldest sum is the largest: it is of the most devices that have come and gone.
+        let bytes_of_sum = oldest.memory(frames.next());
+        let max_sum_bytes = MAX_SUM_BYTES.min(self.max_bytes / SUM_FRACTION);
+        self.series
+            .reduce((max_sum_bytes / bytes_of_sum).max(MIN_SUMS));
+        self.sum_bytes = self.series.sums().len() * bytes_of_sum;
     }
 
     /// Returns the memory of the oldest exact interval if that is too old at this time, or all need too much memory; the newest one
     /// stays in any case.
     fn oldest_step_in_excess(&self, now_s: f64) -> Option<usize> {
-        self.series.steps().nth(1)?;
-        let oldest = self.series.steps().next()?;
+        let mut steps = self.series.steps();
+        let (oldest, next) = (steps.next()?, steps.next()?);
         let is_old = oldest.span.end_s < now_s - self.max_seconds;
-        (is_old || self.bytes + self.sum_bytes > self.max_bytes).then(|| oldest.memory())
+        (is_old || self.bytes + self.sum_bytes > self.max_bytes).then(|| oldest.memory(Some(next)))
     }
 
     /// All moments, oldest first.
@@ -189,9 +196,12 @@ impl History {
 }
 
 impl Content {
-    /// An estimate of its memory, without the parts that it shares with other intervals.
-    fn memory(&self) -> usize {
+    /// An estimate of its memory. What it shares with `neighbor`, the interval before or after it, is left out.
+    fn memory(&self, neighbor: Option<&Frame>) -> usize {
         let mut bytes = size_of::<Frame>();
+        if neighbor.is_none_or(|one| !Arc::ptr_eq(&one.topology, &self.topology)) {
+            bytes += self.topology.memory();
+        }
         for device in &self.rows.devices {
             bytes += size_of::<usize>() + device.state.memory();
         }
@@ -261,61 +271,90 @@ impl Column<'_> {
 struct Stored {
     /// The time at which it was taken; `None` if it is not known.
     at: Option<Timestamp>,
-    /// The header that it needs.
+    /// The compressed header that it needs.
     header: Arc<[u8]>,
     /// Its compressed text.
     text: Arc<[u8]>,
 }
 
-/// The samples so far, oldest first. A copy shares their memory.
+impl Stored {
+    /// Its memory if the sample before or after it is `neighbor`, with which it may share the header.
+    fn memory(&self, neighbor: Option<&Self>) -> usize {
+        let shares_header = neighbor.is_some_and(|one| Arc::ptr_eq(&one.header, &self.header));
+        let header = if shares_header { 0 } else { self.header.len() };
+        size_of::<Self>() + header + self.text.len()
+    }
+}
+
+/// Samples as compressed text, oldest first. A copy shares their memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SampleTexts {
     samples: VecDeque<Stored>,
+}
+
+/// The samples so far.
+pub(crate) struct TextHistory {
+    pub(crate) texts: SampleTexts,
     bytes: usize,
     pub(crate) max_bytes: usize,
     max_seconds: f64,
+    /// Kept for all samples: its memory is large and aligned, and glibc before 2.38 fits no such block into the hole that
+    /// another one has left.
+    encoder: DeflateEncoder<Vec<u8>>,
 }
 
-impl SampleTexts {
+impl TextHistory {
     /// Creates an empty list for these seconds and at most about this memory in bytes.
     pub(crate) fn new(max_seconds: f64, max_bytes: usize) -> Self {
         Self {
-            max_seconds,
+            texts: SampleTexts::default(),
+            bytes: 0,
             max_bytes,
-            ..Self::default()
+            max_seconds,
+            encoder: DeflateEncoder::new(Vec::new(), Compression::new(3)),
         }
     }
 
     /// Adds the text of a sample, and the header before it if it needs another one.
     pub(crate) fn push(&mut self, at: Option<Timestamp>, header: &[u8], text: &[u8]) {
-        let last = self.samples.back().filter(|_| header.is_empty());
-        let header = last.map_or_else(|| header.into(), |last| Arc::clone(&last.header));
-        let mut encoder = DeflateEncoder::new(Vec::new(), Compression::new(3));
-        // Writing to memory cannot fail.
-        let _ = encoder.write_all(text);
-        let text: Arc<[u8]> = encoder.finish().unwrap_or_default().into();
-        self.bytes += text.len();
-        self.samples.push_back(Stored { at, header, text });
+        let text = self.compress(text);
+        let last = self.texts.samples.back();
+        let header = match last.filter(|_| header.is_empty()) {
+            Some(last) => Arc::clone(&last.header),
+            None => self.compress(header),
+        };
+        let sample = Stored { at, header, text };
+        let samples = &mut self.texts.samples;
+        self.bytes += sample.memory(samples.back());
+        samples.push_back(sample);
         let is_old = |old: &Stored| {
             let age = at
                 .zip(old.at)
                 .map(|(at, old)| at.duration_since(old).as_secs_f64());
             age.is_some_and(|age| age > self.max_seconds)
         };
-        while self.samples.len() > 1
-            && let Some(oldest) = self.samples.front()
+        while samples.len() > 1
+            && let Some(oldest) = samples.front()
             && (self.bytes > self.max_bytes || is_old(oldest))
         {
-            self.bytes -= oldest.text.len();
-            self.samples.pop_front();
+            self.bytes -= oldest.memory(samples.get(1));
+            samples.pop_front();
         }
     }
 
-    /// The memory of the compressed texts.
+    fn compress(&mut self, text: &[u8]) -> Arc<[u8]> {
+        // Writing to memory cannot fail.
+        let _ = self.encoder.write_all(text);
+        self.encoder.reset(Vec::new()).unwrap_or_default().into()
+    }
+
+    /// The memory of the compressed texts and headers.
     pub(crate) fn memory(&self) -> usize {
         self.bytes
     }
+}
 
+impl SampleTexts {
     pub(crate) fn len(&self) -> u64 {
         self.samples.len() as u64
     }
@@ -343,7 +382,7 @@ impl SampleTexts {
                 .replace(&sample.header)
                 .is_none_or(|header| !Arc::ptr_eq(header, &sample.header))
             {
-                text.extend_from_slice(&sample.header);
+                let _ = DeflateDecoder::new(&*sample.header).read_to_end(&mut text);
             }
             // Data compressed here is valid.
             let _ = DeflateDecoder::new(&*sample.text).read_to_end(&mut text);
@@ -360,7 +399,12 @@ mod memory_tests {
     impl History {
         /// An estimate of the memory of all intervals and sums.
         pub(crate) fn memory(&self) -> usize {
-            self.frames().iter().map(|frame| frame.memory()).sum()
+            let mut bytes = 0;
+            let mut last = None;
+            for frame in self.frames() {
+                bytes += frame.memory(last.replace(frame));
+            }
+            bytes
         }
     }
 }
@@ -446,7 +490,7 @@ mod texts_tests {
 
     #[test]
     fn a_recording_of_any_part_begins_with_the_header_that_it_needs() {
-        let mut texts = SampleTexts::new(3600.0, 1 << 20);
+        let mut texts = TextHistory::new(3600.0, 1 << 20);
         for second in 0..200 {
             let header = match second {
                 0 => "header 1\n",
@@ -460,23 +504,39 @@ mod texts_tests {
                 format!("sample {second}\n").as_bytes(),
             );
         }
-        assert_eq!(text_of(&texts, (5, 6)), "header 1\nsample 5\nsample 6\n");
         assert_eq!(
-            text_of(&texts, (150, 151)),
+            text_of(&texts.texts, (5, 6)),
+            "header 1\nsample 5\nsample 6\n"
+        );
+        assert_eq!(
+            text_of(&texts.texts, (150, 151)),
             "header 2\nsample 150\nsample 151\n"
         );
         assert_eq!(
-            text_of(&texts, (99, 100)),
+            text_of(&texts.texts, (99, 100)),
             "header 1\nsample 99\nheader 2\nsample 100\n"
         );
-        let all = text_of(&texts, (0, 999));
+        let all = text_of(&texts.texts, (0, 999));
         assert_eq!(all.lines().count(), 202);
         assert!(all.starts_with("header 1\nsample 0\n"), "{all}");
     }
 
     #[test]
+    fn headers_count_towards_the_memory() {
+        let max_bytes = 100_000;
+        let mut texts = TextHistory::new(3600.0, max_bytes);
+        for change in 0..1000_u32 {
+            let header: String = (1..200).map(|word| (word * change).to_string()).collect();
+            texts.push(None, header.as_bytes(), b"sample");
+        }
+        let samples = &texts.texts.samples;
+        let bytes: usize = samples.iter().map(|sample| sample.header.len()).sum();
+        assert!((max_bytes / 2..max_bytes).contains(&bytes), "{bytes}");
+    }
+
+    #[test]
     fn old_samples_are_dropped() {
-        let mut texts = SampleTexts::new(120.0, 1 << 20);
+        let mut texts = TextHistory::new(120.0, 1 << 20);
         for second in 0..600 {
             texts.push(
                 Timestamp::from_second(second).ok(),
@@ -484,7 +544,7 @@ mod texts_tests {
                 format!("sample {second}\n").as_bytes(),
             );
         }
-        let all = text_of(&texts, (0, 999));
+        let all = text_of(&texts.texts, (0, 999));
         assert!(
             !all.contains("sample 478\n") && all.contains("sample 480\n"),
             "{all}"

@@ -22,7 +22,7 @@ mod theme;
 mod time_axis;
 
 pub(crate) use app::{Action, App, AppOptions, BY_VERDICT, Source};
-pub(crate) use history::{SampleTexts, is_trouble};
+pub(crate) use history::{SampleTexts, TextHistory, is_trouble};
 #[cfg(debug_assertions)]
 pub(crate) use keys::Key;
 pub(crate) use keys::{Event, InputParser};

@@ -77,6 +77,12 @@ impl Topology {
         }
     }
 
+    /// An estimate of its memory in bytes: each device has a name in two maps and a few other short texts.
+    pub fn memory(&self) -> usize {
+        const TEXTS_OF_NODE: usize = 400;
+        size_of::<Self>() + self.nodes.len() * (size_of::<Node>() + TEXTS_OF_NODE)
+    }
+
     /// Returns all devices, in the order in which the source lists them.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes

@@ -48,9 +48,9 @@ impl Recording {
         let path = new_path(&base_name(host, now, zone), &[])?;
         // No sample may be lost between the history and the queue.
         let history = {
-            let texts = shared.texts();
+            let history = shared.text_history();
             shared.set_queue(Some(Arc::clone(&queue)));
-            texts.clone()
+            history.texts.clone()
         };
         let samples_before = history.len();
         let (thread_queue, thread_path) = (Arc::clone(&queue), path.clone());

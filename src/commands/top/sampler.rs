@@ -20,7 +20,7 @@ use crate::counters::Sample;
 use crate::exit::Exit;
 use crate::intervals::{DeviceSelection, Events, IntervalRows};
 use crate::known_baselines::BaselineStore;
-use crate::screen::{LIVE_HISTORY_S, SampleTexts, TEXT_FRACTION, is_trouble, live_history_bytes};
+use crate::screen::{LIVE_HISTORY_S, TEXT_FRACTION, TextHistory, is_trouble, live_history_bytes};
 use crate::signals::{Signals, StopOnDrop};
 use crate::sink::{SampleBlock, WriteQueue};
 use crate::source::{Input, Live, SharedInterval};
@@ -61,7 +61,7 @@ pub(super) struct Started {
 /// The state that the sampling thread and the screen share.
 pub(super) struct Shared {
     /// The samples so far; none of a capture.
-    texts: Mutex<SampleTexts>,
+    texts: Mutex<TextHistory>,
     /// The queue of the recording in progress.
     queue: Mutex<Option<Arc<WriteQueue>>>,
     /// Warnings and other messages, to be printed after the screen is closed.
@@ -69,7 +69,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn texts(&self) -> MutexGuard<'_, SampleTexts> {
+    pub(super) fn text_history(&self) -> MutexGuard<'_, TextHistory> {
         self.texts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -85,7 +85,7 @@ impl Shared {
 
     /// Stores a sample for recordings that begin in the past, and passes it to the one in progress.
     fn push_sample(&self, block: SampleBlock) {
-        let mut texts = self.texts();
+        let mut texts = self.text_history();
         let mut text = block.notes.clone();
         text.extend_from_slice(&block.text);
         texts.push(block.at, &block.header, &text);
@@ -135,7 +135,7 @@ impl Sampler {
         wake.set_nonblocking(true)?;
         waker.set_nonblocking(true)?;
         let (sender, updates) = sync_channel(MAX_WAITING);
-        let texts = Mutex::new(SampleTexts::new(
+        let texts = Mutex::new(TextHistory::new(
             LIVE_HISTORY_S,
             live_history_bytes(0) / TEXT_FRACTION,
         ));
@@ -183,7 +183,7 @@ impl Sampler {
             updates,
             wake,
             shared: Arc::new(Shared {
-                texts: Mutex::new(SampleTexts::new(LIVE_HISTORY_S, 0)),
+                texts: Mutex::new(TextHistory::new(LIVE_HISTORY_S, 0)),
                 queue: Mutex::default(),
                 messages: Mutex::default(),
             }),

@@ -342,7 +342,7 @@ impl Session {
                 Update::Interval(rows, topology) => {
                     if self.app.options.source == Source::Live {
                         let all = live_history_bytes(rows.devices.len());
-                        let mut texts = self.sampler.shared.texts();
+                        let mut texts = self.sampler.shared.text_history();
                         texts.max_bytes = all / TEXT_FRACTION;
                         // The memory that samples do not need is for intervals.
                         self.app.history.max_bytes = all.saturating_sub(texts.memory());
@@ -414,7 +414,7 @@ impl Session {
 
     /// Starts exporting the time shown.
     fn export(&mut self, range: Option<(Timestamp, Timestamp)>) {
-        let history = self.sampler.shared.texts().clone();
+        let history = self.sampler.shared.text_history().texts.clone();
         let message = match self.exports.start(range, history, &self.app.options) {
             Ok(name) => format!("exporting to {name}"),
             Err(error) => format!("{error:#}"),

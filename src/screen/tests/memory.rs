@@ -3,6 +3,7 @@
 use super::*;
 use crate::attribution::{Attribution, CgroupUse, DeviceUse, IoRates};
 use crate::intervals::DeviceNames;
+use crate::topology::Node;
 
 /// A pseudo-random number below `below`, the next after `seed` (Numerical Recipes' generator).
 fn random(seed: &mut u64, below: u64) -> u64 {
@@ -21,6 +22,30 @@ fn an_hour_of_8_busy_devices_and_minutes_of_100_are_kept_exactly_in_64_mib() {
 #[test]
 fn cgroups_shorten_the_time_that_is_kept_by_a_quarter_at_most() {
     assert!(minutes_kept(8, true) >= 45);
+}
+
+#[test]
+fn topologies_count_towards_the_memory() {
+    let max_bytes = 4 << 20;
+    let mut history = History::new(3600.0, max_bytes);
+    let mut topologies = Vec::new();
+    for change in 0..2000 {
+        let disk = |number: i32| Node {
+            name: format!("sd{}", change + number),
+            ..Node::default()
+        };
+        let topology = Arc::new(Topology::new((0..20).map(disk).collect()));
+        topologies.push(Arc::downgrade(&topology));
+        let rows = IntervalRows {
+            header: app_header(),
+            ..IntervalRows::default()
+        };
+        history.push(rows, topology);
+    }
+    assert!(history.memory() <= max_bytes, "{}", history.memory());
+    let kept = topologies.iter().filter_map(std::sync::Weak::upgrade);
+    let bytes: usize = kept.map(|topology| topology.memory()).sum();
+    assert!((max_bytes / 2..=max_bytes).contains(&bytes), "{bytes}");
 }
 
 /// Returns for how many minutes exact intervals of busy devices are kept, with or without a cgroup on each.
@@ -50,7 +75,7 @@ fn minutes_kept(device_count: usize, has_cgroups: bool) -> usize {
     // A twelfth of an hour in a twelfth of the memory.
     let all = live_history_bytes(device_count) / 12;
     app.history = History::new(300.0, all);
-    let mut texts = SampleTexts::new(300.0, all / TEXT_FRACTION);
+    let mut texts = TextHistory::new(300.0, all / TEXT_FRACTION);
     let topology = Arc::new(Topology::default());
     for second in 0..370 {
         let before = counters.clone();
@@ -115,7 +140,7 @@ fn minutes_kept(device_count: usize, has_cgroups: bool) -> usize {
         app.history.max_bytes = all - texts.memory();
         app.push(rows, Arc::clone(&topology));
     }
-    assert!(texts.len() >= 240, "{}", texts.len());
+    assert!(texts.texts.len() >= 240, "{}", texts.texts.len());
     let bytes = app.history.memory() + texts.memory();
     assert!(bytes <= all, "{bytes}");
     let frames = app.history.frames();

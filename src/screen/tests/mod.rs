@@ -13,7 +13,7 @@ use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 
 use super::app::{Action, App, AppOptions, BY_VERDICT, Page, Source};
-use super::history::{History, SampleTexts};
+use super::history::{History, TextHistory};
 use super::keys::InputParser;
 use super::theme::{ColorDepth, Theme};
 use super::{TEXT_FRACTION, live_history_bytes};
