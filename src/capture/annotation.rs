@@ -110,11 +110,8 @@ impl Annotation {
     /// Parses a line; `None` if it is not an annotation.
     pub(super) fn parse_line(line: &[u8]) -> Option<serde_json::Result<Self>> {
         let json = line.strip_prefix(MARKER)?;
-        let first_name = json
-            .strip_prefix(b"{\"")
-            .and_then(|rest| rest.split(|byte| *byte == b'"').next());
-        // The names may be in any order, for example after another program changed the recording.
-        let is_header = || memchr::memmem::find(json, b"\"version\":").is_some();
+        let names = json.strip_prefix(b"{\"").unwrap_or_default();
+        let first_name = names.split(|byte| *byte == b'"').next();
         Some(match first_name.unwrap_or_default() {
             b"io_scan" => parse(json, |line: IoScanLine<ScanGrowth>| {
                 Self::IoScan(line.io_scan)
@@ -123,9 +120,12 @@ impl Annotation {
                 parse(json, Self::DroppedSamples)
             }
             b"clock_step_s" | b"suspended_s" => parse(json, Self::ClockChange),
-            _ if is_header() => parse(json, |header: RecordingHeader| {
-                Self::Header(header.bounded().into())
-            }),
+            // The names may be in any order, for example after another program changed the recording.
+            _ if memchr::memmem::find(json, b"\"version\":").is_some() => {
+                parse(json, |header: RecordingHeader| {
+                    Self::Header(header.bounded().into())
+                })
+            }
             b"devices" | b"baselines" => parse(json, Self::HeaderLists),
             b"health" => parse(json, Self::Health),
             _ => parse(json, Self::EndOfSample),
@@ -203,8 +203,10 @@ impl RecordingHeader {
 
 /// Shortens what the devices of a recording say of themselves.
 pub(super) fn bounded(mut devices: Vec<Node>) -> Vec<Node> {
-    for model in devices.iter_mut().filter_map(|node| node.model.as_mut()) {
-        *model = bounded_text(model);
+    for node in &mut devices {
+        if let Some(model) = &mut node.model {
+            *model = bounded_text(model);
+        }
     }
     devices
 }
@@ -221,15 +223,15 @@ pub fn write_header(header: &RecordingHeader, out: &mut Vec<u8>) {
         },
         out,
     );
-    lists.for_each(|devices| {
+    for devices in lists {
         write_annotation(
             &HeaderLists {
                 devices,
                 ..HeaderLists::default()
             },
             out,
-        )
-    });
+        );
+    }
     for baselines in split_list(header.baselines.iter()) {
         write_annotation(
             &HeaderLists {
@@ -262,10 +264,11 @@ pub(super) fn split_list<'a, T: Serialize + Clone + 'a>(
 ) -> Vec<Vec<T>> {
     let mut lists: Vec<Vec<T>> = Vec::new();
     let mut free_bytes = 0;
-    let sizes = elements
-        .into_iter()
-        .map(|element| (element, json_bytes(element)));
-    for (element, bytes) in sizes.filter(|(_, bytes)| *bytes <= MAX_LIST_BYTES) {
+    for element in elements {
+        let bytes = json_bytes(element);
+        if bytes > MAX_LIST_BYTES {
+            continue;
+        }
         match lists.last_mut() {
             Some(list) if bytes <= free_bytes => list.push(element.clone()),
             _ => {
@@ -371,28 +374,30 @@ impl ClockChange {
         const MIN_STEP_S: f64 = 0.2;
         /// The fastest slew that is not a step: twice as fast as the kernel slews a clock (adjtimex(2)).
         const MAX_SLEW_RATIO: f64 = 0.001;
-        let since = |time: fn(&SampleTime) -> Option<f64>| Some(time(newer)? - time(older)?);
-        let Some(elapsed_s) = since(|at| at.monotonic.map(|time| time.as_secs_f64())) else {
-            return Self::default();
+        let mut change = Self::default();
+        let (Some(monotonic_before), Some(monotonic)) = (older.monotonic, newer.monotonic) else {
+            return change;
         };
-        let uptime_s = since(|at| at.uptime.map(|hundredths| hundredths as f64 / 100.0));
-        let suspended_s = uptime_s
-            .map(|uptime_s| uptime_s - elapsed_s)
-            .filter(|s| *s >= MIN_SUSPENDED_S);
-        // After a suspend, a step is known only as exactly as the length of the suspend.
-        let min_step_s = if suspended_s.is_some() {
-            MIN_SUSPENDED_S
-        } else {
-            MIN_STEP_S
-        };
-        let min_step_s = min_step_s.max(elapsed_s * MAX_SLEW_RATIO);
-        let wall_s = since(|at| at.wall.map(|wall| wall.as_nanosecond() as f64 / 1e9));
-        let step_s = wall_s.map(|wall_s| wall_s - elapsed_s - suspended_s.unwrap_or(0.0));
-        let step_s = step_s.filter(|step_s| step_s.abs() >= min_step_s);
-        Self {
-            step_s: step_s.map(milliseconds),
-            suspended_s: suspended_s.map(milliseconds),
+        let elapsed_s = monotonic.as_secs_f64() - monotonic_before.as_secs_f64();
+        let mut min_step_s = MIN_STEP_S;
+        let mut suspended_s = 0.0;
+        if let (Some(before), Some(now)) = (older.uptime, newer.uptime) {
+            let uptime_s = now as f64 / 100.0 - before as f64 / 100.0;
+            if uptime_s - elapsed_s >= MIN_SUSPENDED_S {
+                suspended_s = uptime_s - elapsed_s;
+                change.suspended_s = Some(milliseconds(suspended_s));
+                // After a suspend, a step is known only as exactly as the length of the suspend.
+                min_step_s = MIN_SUSPENDED_S;
+            }
         }
+        if let (Some(before), Some(now)) = (older.wall, newer.wall) {
+            let wall_s = now.as_nanosecond() as f64 / 1e9 - before.as_nanosecond() as f64 / 1e9;
+            let step_s = wall_s - elapsed_s - suspended_s;
+            if step_s.abs() >= min_step_s.max(elapsed_s * MAX_SLEW_RATIO) {
+                change.step_s = Some(milliseconds(step_s));
+            }
+        }
+        change
     }
 }
 
@@ -489,7 +494,7 @@ fn first_columns(line: &[u8], columns: usize) -> &[u8] {
 }
 
 fn end_line(out: &mut Vec<u8>) {
-    if out.last().is_some_and(|byte| *byte != b'\n') {
+    if !out.is_empty() && !out.ends_with(b"\n") {
         out.push(b'\n');
     }
 }

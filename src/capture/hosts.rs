@@ -79,11 +79,8 @@ impl HostScan {
         let Some(form) = self.form() else {
             return Ok(None);
         };
-        let hosts: Vec<&str> = self.forms[form as usize]
-            .1
-            .iter()
-            .map(|(host, _)| host.as_str())
-            .collect();
+        let (_, counted) = &self.forms[form as usize];
+        let hosts: Vec<&str> = counted.iter().map(|(host, _)| host.as_str()).collect();
         match wanted {
             Some(wanted) if hosts.contains(&wanted) => Ok(Some(HostFilter {
                 form,
@@ -112,32 +109,31 @@ impl HostFilter {
         let Ok(line) = std::str::from_utf8(line) else {
             return Some(0);
         };
-        match self.form {
-            Form::Prefix => match host_before(line) {
-                Some((host, begin)) => (host == self.host).then_some(begin),
-                None => Some(0),
-            },
+        let (host, begin) = match self.form {
+            Form::Prefix => host_before(line).unwrap_or((&self.host, 0)),
             Form::Block => match block(line, &mut self.after_dashes) {
                 Some(host) => {
                     self.is_chosen = host == self.host;
-                    None
+                    return None;
                 }
-                None => (self.is_chosen && !is_dashes(line)).then_some(0),
+                None if !self.is_chosen || is_dashes(line) => return None,
+                None => return Some(0),
             },
-            Form::Syslog => syslog(line)
-                .is_none_or(|host| host == self.host)
-                .then_some(0),
+            Form::Syslog => (syslog(line).unwrap_or(&self.host), 0),
+        };
+        if host != self.host {
+            return None;
         }
+        Some(begin)
     }
 }
 
 /// Returns the error about a file of several hosts, or without the `wanted` one.
 pub(super) fn several_hosts(hosts: &[&str], wanted: Option<&str>) -> io::Error {
-    let mut names: Vec<String> = hosts
-        .iter()
-        .take(MAX_NAMED)
-        .map(|host| excerpt(host.as_bytes()))
-        .collect();
+    let mut names = Vec::new();
+    for host in hosts.iter().take(MAX_NAMED) {
+        names.push(excerpt(host.as_bytes()));
+    }
     if hosts.len() > MAX_NAMED {
         names.push(format!("{} more", hosts.len() - MAX_NAMED));
     }
@@ -154,10 +150,12 @@ pub(super) fn several_hosts(hosts: &[&str], wanted: Option<&str>) -> io::Error {
 
 /// Returns whether a word may be the name of a host or its address, and no time or number.
 fn is_host(word: &str) -> bool {
-    let is_part = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if word.contains(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c)) {
+        return false;
+    }
     let is_address = word.split('.').count() == 4 && word.split('.').all(|part| !part.is_empty());
-    let is_named = word.chars().any(|c| c.is_ascii_alphabetic()) || is_address;
-    !word.is_empty() && word.len() <= 255 && is_named && word.chars().all(is_part)
+    let is_named = word.contains(|c: char| c.is_ascii_alphabetic()) || is_address;
+    word.len() <= 255 && is_named
 }
 
 /// Returns the host before a line, and where the line begins.
@@ -183,7 +181,10 @@ pub(super) fn host_before(line: &str) -> Option<(&str, usize)> {
     // A colon within a word, as in a time, is no end of a name.
     let is_ended = rest.is_empty() || rest.starts_with([' ', '\t']) || line[..end].ends_with('\t');
     let begin = line.len() - rest.strip_prefix(' ').unwrap_or(rest).len();
-    (is_ended && is_host(host)).then_some((host, begin))
+    if !is_ended || !is_host(host) {
+        return None;
+    }
+    Some((host, begin))
 }
 
 fn is_dashes(line: &str) -> bool {
@@ -215,7 +216,6 @@ fn block<'a>(line: &'a str, after_dashes: &mut bool) -> Option<&'a str> {
 fn syslog(line: &str) -> Option<&str> {
     let mut words = line.split_ascii_whitespace();
     let first = words.next()?;
-    let is_time = |word: &str| word.len() >= 8 && word.matches(':').count() >= 2;
     if !is_time(first) {
         // A month and a day, or a date.
         let second = words.next()?;
@@ -224,7 +224,14 @@ fn syslog(line: &str) -> Option<&str> {
         }
     }
     let (host, program) = (words.next()?, words.next()?);
-    (program.ends_with(':') && is_host(host)).then_some(host)
+    if !program.ends_with(':') || !is_host(host) {
+        return None;
+    }
+    Some(host)
+}
+
+fn is_time(word: &str) -> bool {
+    word.len() >= 8 && word.matches(':').count() >= 2
 }
 
 #[cfg(test)]

@@ -227,13 +227,14 @@ impl Health {
     /// Returns whether the kernel holds the requests of the device back: it is suspended, or its controller or its link
     /// recovers from an error.
     pub fn holds_requests(&self) -> bool {
-        let holds = |word: &FactValue| matches!(word, FactValue::Word(word) if HOLDING_STATES.contains(&&**word));
-        self.is_suspended() || self.value(STATE).is_some_and(holds)
+        match self.value(STATE) {
+            Some(FactValue::Word(word)) if HOLDING_STATES.contains(&&**word) => true,
+            _ => self.is_suspended(),
+        }
     }
 
     pub fn is_suspended(&self) -> bool {
-        self.number(SUSPENDED)
-            .is_some_and(|suspended| suspended > 0)
+        self.number(SUSPENDED) > Some(0)
     }
 
     /// Returns whether it is a volume of device-mapper.

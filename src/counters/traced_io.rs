@@ -168,24 +168,26 @@ impl LatencyHistogram {
 impl TracedIo {
     /// Returns the requests that were counted since an earlier state of the same histograms.
     pub fn since(&self, earlier: &Self) -> Self {
-        let latencies = self.latencies.iter().map(|(key, histogram)| {
-            let before = earlier.latencies.get(key);
-            (
-                *key,
-                before.map_or_else(|| histogram.clone(), |before| histogram.since(before)),
-            )
-        });
-        let before = |key| earlier.errors.get(key).copied().unwrap_or(0);
-        let errors = self
-            .errors
-            .iter()
-            .map(|(key, count)| (*key, count.saturating_sub(before(key))));
-        Self {
-            latencies: latencies.filter(|(_, added)| added.count() > 0).collect(),
-            errors: errors.filter(|(_, added)| *added > 0).collect(),
+        let mut since = Self {
             dropped: self.dropped.saturating_sub(earlier.dropped),
             ..Self::default()
+        };
+        for (key, histogram) in &self.latencies {
+            let added = match earlier.latencies.get(key) {
+                Some(before) => histogram.since(before),
+                None => histogram.clone(),
+            };
+            if added.count() > 0 {
+                since.latencies.insert(*key, added);
+            }
         }
+        for (key, count) in &self.errors {
+            let added = count.saturating_sub(*earlier.errors.get(key).unwrap_or(&0));
+            if added > 0 {
+                since.errors.insert(*key, added);
+            }
+        }
+        since
     }
 
     /// Adds the requests that were traced after these.

@@ -52,9 +52,9 @@ pub fn json(topology: &Topology, facts: &HealthFacts, out: &mut Vec<u8>) {
 /// Appends a line for each device that something is wrong with, as the kernel says.
 pub fn push_troubles(topology: &Topology, facts: &HealthFacts, width: usize, out: &mut Vec<u8>) {
     for node in topology.nodes() {
-        let health = facts.get(&node.name);
-        let text = health.and_then(|of| health_text(&node.name, &of.troubles(None), None));
-        if let Some(text) = text {
+        if let Some(health) = facts.get(&node.name)
+            && let Some(text) = health_text(&node.name, &health.troubles(None), None)
+        {
             push_lines(&text, [""; 2], sentence_width(width), out);
         }
     }
@@ -189,25 +189,18 @@ struct TreeRow<'a> {
 
 /// Returns the rows: each shown device is below every device that it is stacked on, in full only the first time.
 fn tree_rows(topology: &Topology, all: bool) -> Vec<TreeRow<'_>> {
-    let nodes = || {
-        topology
-            .nodes()
-            .iter()
-            .filter(|node| all || topology.is_of_use(node))
-    };
-    let is_root = |node: &&Node| {
-        !node
-            .backing_devices
-            .iter()
-            .any(|below| topology.node(below).is_some())
-    };
+    let mut nodes = Vec::from_iter(topology.nodes());
+    nodes.retain(|node| all || topology.is_of_use(node));
     let mut drawn = HashSet::new();
     let mut rows = Vec::new();
-    for root in nodes().filter(is_root) {
-        push_subtree(root, topology, all, &mut drawn, &mut rows);
+    for node in &nodes {
+        let mut below = node.backing_devices.iter();
+        if !below.any(|name| topology.node(name).is_some()) {
+            push_subtree(node, topology, all, &mut drawn, &mut rows);
+        }
     }
     // Devices in a circle have no root. No kernel creates one, but a recording may hold anything.
-    for node in nodes() {
+    for node in nodes {
         if !drawn.contains(node.name.as_str()) {
             push_subtree(node, topology, all, &mut drawn, &mut rows);
         }

@@ -71,9 +71,11 @@ impl<'a> Times<'a> {
     fn new(clock: &'a RunClock, zone: &'a TimeZone) -> Self {
         let (mut only_date, mut has_offsets) = (None, false);
         if let Some((first, last)) = clock.range() {
-            let (first, last) = (first.to_zoned(zone.clone()), last.to_zoned(zone.clone()));
-            only_date = Some(first.date()).filter(|date| *date == last.date());
-            has_offsets = first.offset() != last.offset();
+            let [begin, end] = [first, last].map(|at| at.to_zoned(zone.clone()));
+            if begin.date() == end.date() {
+                only_date = Some(begin.date());
+            }
+            has_offsets = begin.offset() != end.offset();
         }
         Self {
             clock,
@@ -165,17 +167,15 @@ pub(super) fn capacity_sentences(whole: &AnalysisReport, report: &DeviceReport) 
         (true, true) => {
             sentences.extend(both_directions(capacity, &report.all));
             let alone = &report.capacity_by_direction;
-            if let Some(read) = alone.read.as_ref().filter(|read| differs(read, capacity)) {
-                let title = "Reads with hardly any writes";
-                sentences.extend(capacity_sentence(title, Reads, read));
-            }
-            if let Some(write) = alone
-                .write
-                .as_ref()
-                .filter(|write| differs(write, capacity))
-            {
-                let title = "Writes with hardly any reads";
-                sentences.extend(capacity_sentence(title, Writes, write));
+            for (title, direction, one) in [
+                ("Reads with hardly any writes", Reads, &alone.read),
+                ("Writes with hardly any reads", Writes, &alone.write),
+            ] {
+                if let Some(one) = one
+                    && differs(one, capacity)
+                {
+                    sentences.extend(capacity_sentence(title, direction, one));
+                }
             }
         }
     }
@@ -201,9 +201,11 @@ fn both_directions(capacity: &CapacityReport, all: &DirectionReport) -> Option<S
 
 /// Returns whether the capacity of one direction differs from that of both together.
 fn differs(one: &CapacityReport, both: &CapacityReport) -> bool {
-    let is_near = |(a, b): (f64, f64)| (a - b).abs() <= SAME_MAX_TOLERANCE * b;
-    let is_same_max = one.max_iops.zip(both.max_iops).is_some_and(is_near);
-    one.is_max_known != both.is_max_known || !is_same_max
+    match (one.max_iops, both.max_iops) {
+        _ if one.is_max_known != both.is_max_known => true,
+        (Some(one), Some(both)) => (one - both).abs() > SAME_MAX_TOLERANCE * both,
+        _ => true,
+    }
 }
 
 fn capacity_sentence(
@@ -454,28 +456,32 @@ pub(super) fn not_the_disk_sentences(report: &AnalysisReport) -> Option<Vec<Stri
 /// shortage of memory, and swapping.
 pub(super) fn host_sentences(report: &AnalysisReport) -> Vec<String> {
     let host = &report.host;
-    let io_wait = hidden_wait_sentence(host)
-        .or_else(|| io_pressure_sentence(host).filter(|_| host.long_io_wait_pct().is_some()));
-    let memory = host.memory_shortage_pct().map(|some_pct| {
-        format!(
+    let mut sentences = Vec::new();
+    if let Some(seconds) = host.long_no_cpu_s() {
+        sentences.push(format!(
+            "Hardly any CPU was available for {}: programs waited for it, whatever the disks did.",
+            duration(seconds)
+        ));
+    }
+    if let Some(sentence) = hidden_wait_sentence(host) {
+        sentences.push(sentence);
+    } else if host.long_io_wait_pct().is_some() {
+        sentences.extend(io_pressure_sentence(host));
+    }
+    if let Some(some_pct) = host.memory_shortage_pct() {
+        sentences.push(format!(
             "Memory is short: at least one task waited for memory {} of the time{}. Reclaiming memory and \
              reading it back causes I/O of its own.",
             percent(some_pct),
             all_tasks(&host.memory_pressure_full_pct)
-        )
-    });
-    let cpu = host.long_no_cpu_s().map(|seconds| {
-        format!(
-            "Hardly any CPU was available for {}: programs waited for it, whatever the disks did.",
-            duration(seconds)
-        )
-    });
-    let mut sentences: Vec<String> = [cpu, io_wait, memory].into_iter().flatten().collect();
-    let nodes = report.topology.nodes().iter();
-    let swaps: Vec<&str> = nodes
-        .filter(|node| node.is_swap())
-        .map(|node| node.name.as_str())
-        .collect();
+        ));
+    }
+    let mut swaps = Vec::new();
+    for node in report.topology.nodes() {
+        if node.is_swap() {
+            swaps.push(node.name.as_str());
+        }
+    }
     if let Some((read, written)) = host.swapped_pages_per_s() {
         let names = match swaps.is_empty() {
             true => String::new(),

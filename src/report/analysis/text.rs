@@ -43,7 +43,9 @@ pub fn text(report: &AnalysisReport, width: usize, out: &mut Vec<u8>) {
     let departures = departure_sentences(report);
     if !departures.is_empty() {
         out.out.push(b'\n');
-        departures.iter().for_each(|sentence| out.push(sentence, 0));
+        for sentence in &departures {
+            out.push(sentence, 0);
+        }
     }
     push_incidents(report, &times, out.out);
     if report.has_details {
@@ -95,11 +97,11 @@ fn push_explanations(report: &AnalysisReport, rows: &[Row<'_>], out: &mut Text<'
 
 /// Appends the reports of the devices that were busy, and the queues of their layers.
 fn push_devices(report: &AnalysisReport, out: &mut Text<'_>) {
-    let is_active =
-        |device: &&DeviceReport| device.intervals > 0 && device.verdict != Some(Verdict::Idle);
-    for device in report.devices.iter().filter(is_active) {
-        out.out.push(b'\n');
-        push_device(report, device, out);
+    for device in &report.devices {
+        if device.intervals > 0 && device.verdict != Some(Verdict::Idle) {
+            out.out.push(b'\n');
+            push_device(report, device, out);
+        }
     }
     if let Some(queues) = &report.queue_by_layer {
         out.heading("Queueing by layer", 0);
@@ -159,7 +161,10 @@ fn pattern(noun: &str, of: &DirectionReport) -> Option<String> {
         Pattern::Random => known.push("random".to_owned()),
         Pattern::Unknown => {}
     }
-    (of.has_requests() && !known.is_empty()).then(|| format!("{noun}: {}", known.join(", ")))
+    if !of.has_requests() || known.is_empty() {
+        return None;
+    }
+    Some(format!("{noun}: {}", known.join(", ")))
 }
 
 /// The excluded intervals and the reasons, in sentences.
@@ -232,32 +237,33 @@ fn workload(report: &DeviceReport, out: &mut Text<'_>) {
 
 /// Appends the levels of concurrency by their mean queue.
 fn levels(levels: &[ConcurrencyLevel], out: &mut Text<'_>) {
-    let row = |level: &ConcurrencyLevel| {
-        vec![
+    let mut rows = Vec::new();
+    for level in levels {
+        rows.push(vec![
             cells::queue(level.queue),
             level.intervals.to_string(),
             cells::number(level.iops),
             cells::number(level.mib_per_s),
             cells::time(level.await_ms),
             level.saturation.map(cells::multiple).unwrap_or_default(),
-        ]
-    };
+        ]);
+    }
     let header = ["queue", "intervals", "io/s", "MiB/s", "await", "saturation"];
-    push_numbers(&header, levels.iter().map(row), out);
+    push_numbers(&header, rows, out);
 }
 
 /// Appends the queue at each layer.
 fn layers(layers: &[Layer], out: &mut Text<'_>) {
-    let row = |layer: &Layer| {
-        vec![
+    let mut rows = Vec::new();
+    for layer in layers {
+        rows.push(vec![
             sanitize(&layer.device).into_owned(),
             layer.iops.map(cells::number).unwrap_or_default(),
             layer.await_ms.map(cells::time).unwrap_or_default(),
             layer.queue.map(cells::queue).unwrap_or_default(),
-        ]
-    };
-    let header = ["layer", "io/s", "await", "queue"];
-    push_numbers(&header, layers.iter().map(row), out);
+        ]);
+    }
+    push_numbers(&["layer", "io/s", "await", "queue"], rows, out);
 }
 
 /// A text in lines of at most `width` columns if that is 60 or more.
@@ -429,14 +435,14 @@ fn push_table(report: &AnalysisReport, rows: &[Row<'_>], out: &mut Text<'_>) {
     let mut latencies = Vec::with_capacity(rows.len());
     let mut range = (LATENCY_SCALE_MS.start, LATENCY_SCALE_MS.end);
     for row in rows {
-        let history = report.history.device(&row.report.device);
-        let maxima = history.as_ref().map(highest_latencies).unwrap_or_default();
-        for ms in maxima
-            .iter()
-            .flatten()
-            .filter(|ms| ms.is_finite() && **ms > 0.0)
-        {
-            range = (range.0.min(*ms), range.1.max(*ms));
+        let maxima = match report.history.device(&row.report.device) {
+            Some(history) => highest_latencies(&history),
+            None => Vec::new(),
+        };
+        for ms in maxima.iter().flatten() {
+            if ms.is_finite() && *ms > 0.0 {
+                range = (range.0.min(*ms), range.1.max(*ms));
+            }
         }
         latencies.push(maxima);
     }
@@ -544,9 +550,11 @@ fn push_others(report: &AnalysisReport, rows: &[Row<'_>], out: &mut Text<'_>) {
     for (title, verdict) in kinds {
         let mut names = Vec::new();
         for device in &report.devices {
-            let is_listed = listed.contains(device.device.as_str());
-            let own = device.verdict.filter(|_| device.intervals > 0);
-            if !is_listed && own == verdict {
+            let own = match device.intervals {
+                0 => None,
+                _ => device.verdict,
+            };
+            if own == verdict && !listed.contains(device.device.as_str()) {
                 names.push(sanitize(&device.device).into_owned());
             }
         }
