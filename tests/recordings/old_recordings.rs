@@ -105,7 +105,12 @@ fn an_old_recording_gives_the_numbers_that_its_version_printed() {
                 .filter(|(_, value)| value.is_number());
             // Later versions define the bound differently, and learn what is unloaded more carefully.
             let is_same = |name: &str| name != "util_bound_pct" && !name.ends_with("_saturation");
-            for (name, value) in numbers.filter(|(name, _)| is_same(name)) {
+            // They take the requests in flight of a partition for miscounted where its disk has none.
+            let is_miscounted = |name: &str| {
+                found["device"] == "sda1"
+                    && ["in_flight", "queue", "util_pct", "stalled_s"].contains(&name)
+            };
+            for (name, value) in numbers.filter(|(name, _)| is_same(name) && !is_miscounted(name)) {
                 assert_eq!(field(found, name), Some(value), "{file}: {name} of {found}");
             }
             // Later versions judge more carefully.

@@ -179,7 +179,7 @@ fn a_disk_that_disappeared_is_named() {
     ]);
     assert_eq!(document["disappeared"], expected);
     let (page, ..) = output("report - -o -", &input);
-    assert!(page.contains("A disk disappeared.") && page.contains("sdc disappeared at 18:00:30."));
+    assert!(page.contains("a disk disappeared") && page.contains("sdc disappeared at 18:00:30."));
     assert!(!page.contains("Not the disk"));
 }
 
