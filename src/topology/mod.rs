@@ -113,7 +113,7 @@ impl Topology {
         }
     }
 
-    /// Returns all devices below one, on any layer, up to [`MAX_STACKED`].
+    /// Returns all devices below one, on any layer, up to a bound.
     pub fn devices_below(&self, name: &str) -> Vec<String> {
         self.reach(name, |device| {
             let below = self.backing_devices(device);
@@ -121,7 +121,7 @@ impl Topology {
         })
     }
 
-    /// Returns all devices above one, on any layer, up to [`MAX_STACKED`].
+    /// Returns all devices above one, on any layer, up to a bound.
     pub fn devices_above(&self, name: &str) -> Vec<String> {
         self.reach(name, |device| {
             let above = self.holders(device);

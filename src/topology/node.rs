@@ -46,7 +46,7 @@ pub struct Node {
     pub mountpoints: Vec<String>,
     /// A text that stays the same when the device gets another name or the host is booted: `wwid:eui.0025...`,
     /// `serial:...`, `dm:LVM-...`, `md:...`, with `-part1` for a partition. Devices that the kernel cannot tell apart
-    /// may share one: see [`Topology::identity`].
+    /// may share one: see [`super::Topology::identity`].
     pub identity: Option<String>,
     /// The kernel's sequence number of the disk. It is unique until the next boot, and changes when a loop device gets
     /// another file; since Linux 5.15.
