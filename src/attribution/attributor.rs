@@ -8,72 +8,71 @@ use super::cgroup_growth::{
     AheadOfParents, CgroupDelta, Counted, add_new_cgroups, cgroup_deltas, counters_by_path,
 };
 use super::limit_use::{LimitHistory, LimitKey, LimitUse, limited_amount, limits_set};
-use super::programs::{ProcessReading, Readings};
+use super::programs::{Readings, io_by_name};
 use super::{Attribution, CgroupUse, DeviceUse, IoRates, Limit, LimitSource, is_in_cgroup};
 use crate::counters::{BlockedTask, Cgroup, DeviceNumber, IoCounters, IoLimits, IoScan, Pressure};
+use crate::topology::Topology;
 
-/// Compares the scans at both ends of a time, and watches the limits in all scans between them: those of the latest step, and
-/// those of the interval that it is part of.
+/// Compares the first and last scan of the latest step and of the interval around it, and follows limits through all scans.
 #[derive(Default)]
 pub struct Attributor {
+    seen: Seen,
+    step: Window,
+    interval: Window,
+}
+
+/// What all scans so far have shown.
+#[derive(Default)]
+struct Seen {
     last: Option<Arc<IoScan>>,
     counted_at_last: Counted,
     limits: LimitHistory,
     readings: Readings,
-    step: Window,
-    interval: Window,
 }
 
 impl Attributor {
     /// Takes the next scan; the same scan again changes nothing.
     pub fn observe(&mut self, scan: &Arc<IoScan>) {
-        match self.last.take() {
+        let seen = &mut self.seen;
+        match seen.last.take() {
             Some(last) if last.at == scan.at => {
-                self.last = Some(last);
+                seen.last = Some(last);
                 return;
             }
             Some(last) => {
                 let elapsed_s = scan.at.saturating_sub(last.at).as_secs_f64();
-                add_new_cgroups(scan, &mut self.counted_at_last);
-                self.observe_limits(&last, scan, elapsed_s);
+                add_new_cgroups(scan, &mut seen.counted_at_last);
+                seen.observe_limits(&last, scan, elapsed_s);
             }
             None => {
                 self.step.start(scan);
                 self.interval.start(scan);
             }
         }
-        self.readings.observe(scan);
-        self.step.observe(scan, &self.limits);
-        self.interval.observe(scan, &self.limits);
-        self.counted_at_last = counters_by_path(scan);
-        self.last = Some(Arc::clone(scan));
+        seen.readings.observe(scan);
+        self.step.observe(scan, &seen.limits);
+        self.interval.observe(scan, &seen.limits);
+        seen.counted_at_last = counters_by_path(scan);
+        seen.last = Some(Arc::clone(scan));
     }
 
     /// Returns the use of devices since the last call, and begins another step.
-    pub fn finish_step(&mut self) -> Option<Attribution> {
-        self.step.finish(
-            self.last.as_ref(),
-            &self.counted_at_last,
-            &self.limits,
-            self.readings.latest.as_ref(),
-        )
+    pub fn finish_step(&mut self, topology: &Topology) -> Option<Attribution> {
+        self.step.finish(&self.seen, topology)
     }
 
     /// Returns the use of devices since the last call, and begins another interval.
-    pub fn finish_interval(&mut self) -> Option<Attribution> {
-        self.interval.finish(
-            self.last.as_ref(),
-            &self.counted_at_last,
-            &self.limits,
-            self.readings.latest.as_ref(),
-        )
+    pub fn finish_interval(&mut self, topology: &Topology) -> Option<Attribution> {
+        self.interval.finish(&self.seen, topology)
     }
 
     /// Forgets all scans: the next one belongs to another host, or to another boot.
     pub fn interrupt(&mut self) {
         *self = Self::default();
     }
+}
 
+impl Seen {
     fn observe_limits(&mut self, older: &IoScan, newer: &IoScan, elapsed_s: f64) {
         if elapsed_s == 0.0 {
             return;
@@ -130,20 +129,14 @@ impl Window {
 
     /// Returns the use of devices up to the `last` scan, and begins another time there. `None` without two scans at different
     /// times; the time then goes on.
-    fn finish(
-        &mut self,
-        last: Option<&Arc<IoScan>>,
-        counted_at_last: &Counted,
-        limits: &LimitHistory,
-        reading: Option<&Arc<ProcessReading>>,
-    ) -> Option<Attribution> {
-        let (begin, last) = (self.begin.clone()?, last?);
+    fn finish(&mut self, seen: &Seen, topology: &Topology) -> Option<Attribution> {
+        let (begin, last) = (self.begin.clone()?, seen.last.as_ref()?);
         let elapsed_s = last.at.checked_sub(begin.at)?.as_secs_f64();
         if elapsed_s == 0.0 {
             return None;
         }
         let deltas = cgroup_deltas(&self.counted_at_begin, last, &mut self.ahead_at_begin);
-        let devices = self.device_uses(&begin, last, deltas, limits, elapsed_s);
+        let devices = self.device_uses(&begin, last, deltas, &seen.limits, elapsed_s);
         let mut blocked = std::mem::take(&mut self.blocked);
         blocked.sort_by_key(|task| Reverse(task.waited_ms));
         let mut attribution = Attribution {
@@ -151,18 +144,19 @@ impl Window {
             hierarchy: last.hierarchy,
             devices,
             blocked,
-            reading: reading.cloned(),
+            reading: seen.readings.latest.clone(),
             reading_age_s: 0.0,
             hung_read: last.hung_read,
             skipped: std::mem::take(&mut self.skipped),
             problem: last.problem,
         };
-        if let Some(reading) = reading {
+        if let Some(reading) = &seen.readings.latest {
             attribution.reading_age_s = last.at.saturating_sub(reading.at).as_secs_f64();
         }
+        attribution.find_programs(topology);
 
         self.begin = Some(Arc::clone(last));
-        self.counted_at_begin.clone_from(counted_at_last);
+        self.counted_at_begin.clone_from(&seen.counted_at_last);
         self.reached.clear();
         Some(attribution)
     }
@@ -187,10 +181,7 @@ impl Window {
                 by_device.entry(delta.number).or_default().push(cgroup);
             }
         }
-        let mut io_before = HashMap::new();
-        for device in &older.devices {
-            io_before.insert(device.name.as_str(), device.io);
-        }
+        let io_before = io_by_name(older);
 
         let mut uses = Vec::new();
         for device in &newer.devices {
@@ -370,9 +361,13 @@ mod tests {
     fn shares(older: IoScan, newer: IoScan) -> (Vec<(String, f64)>, Option<f64>) {
         let mut attributor = Attributor::default();
         attributor.observe(&Arc::new(older));
-        assert_eq!(attributor.finish_interval(), None);
+        assert_eq!(attributor.finish_interval(&Topology::default()), None);
         attributor.observe(&Arc::new(newer));
-        let device = attributor.finish_interval().unwrap().devices.remove(0);
+        let device = attributor
+            .finish_interval(&Topology::default())
+            .unwrap()
+            .devices
+            .remove(0);
         let shares = device
             .cgroups
             .iter()
@@ -420,7 +415,11 @@ mod tests {
                 parent,
                 &[("/s", parent), ("/s/db", child)],
             )));
-            let device = attributor.finish_interval().unwrap().devices.remove(0);
+            let device = attributor
+                .finish_interval(&Topology::default())
+                .unwrap()
+                .devices
+                .remove(0);
             let of_parent = device.cgroups.iter().find(|cgroup| &*cgroup.path == "/s");
             own.push(of_parent.map(|cgroup| cgroup.rates.read_bytes_per_s));
         }
@@ -477,7 +476,7 @@ mod tests {
         let scan = Arc::new(scan(1, 0, &[]));
         for _ in 0..2 {
             attributor.observe(&scan);
-            assert_eq!(attributor.finish_interval(), None);
+            assert_eq!(attributor.finish_interval(&Topology::default()), None);
         }
     }
 
@@ -496,7 +495,7 @@ mod tests {
         let reached: Vec<Option<bool>> = (0..4)
             .map(|at_s| {
                 attributor.observe(&limited(at_s, at_s * 50));
-                let attribution = attributor.finish_interval()?;
+                let attribution = attributor.finish_interval(&Topology::default())?;
                 let db = attribution.devices[0]
                     .cgroups
                     .iter()
@@ -525,13 +524,13 @@ mod tests {
         for (at_s, reads) in [(0, 0), (1, 50), (2, 100), (3, 150), (4, 160)] {
             attributor.observe(&limited(at_s, reads));
         }
-        let attribution = attributor.finish_interval().unwrap();
+        let attribution = attributor.finish_interval(&Topology::default()).unwrap();
         let db = &attribution.devices[0].cgroups[0];
         assert_eq!((attribution.elapsed_s, db.rates.reads_per_s), (4.0, 40.0));
         assert_eq!((db.limits[0].rate, db.limits[0].is_reached), (40.0, true));
         assert_eq!(attribution.blocked.len(), 1);
         attributor.observe(&limited(5, 160));
-        let attribution = attributor.finish_interval().unwrap();
+        let attribution = attributor.finish_interval(&Topology::default()).unwrap();
         assert!(
             !attribution.devices[0].cgroups[0].limits[0].is_reached
                 && attribution.blocked.is_empty()

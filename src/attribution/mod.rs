@@ -24,7 +24,7 @@ pub use self::attributor::Attributor;
 pub use self::cgroup_name::cgroup_name;
 pub use self::limit::{IoDirection, Limit, LimitSource, RateUnit};
 pub use self::limit_use::LimitUse;
-pub use self::programs::{ProcessReading, Program};
+pub use self::programs::{ByProgram, ProcessReading, Program};
 pub use self::reached_limit::{ReachedLimit, Waits};
 use crate::counters::{
     BlockedTask, CgroupHierarchy, DeviceNumber, HungRead, IoCounters, ScanProblem,
@@ -103,7 +103,46 @@ impl Attribution {
     }
 }
 
+/// The fraction of a device's bytes with which a cgroup or a program makes the load.
+const MIN_LOAD_FRACTION: f64 = 0.5;
+
+/// The shortest wait in milliseconds, without anything else done, that means more than a busy device or a lock.
+pub const LONG_TASK_WAIT_MS: u64 = 1000;
+
+impl Attribution {
+    /// Returns the tasks that have waited for long for a disk or, with `None`, for what is not known; the longest wait first.
+    /// Threads of the kernel wait for others and are not among them.
+    pub fn long_waits<'a>(
+        &'a self,
+        disk: Option<&'a str>,
+    ) -> impl Iterator<Item = &'a BlockedTask> {
+        self.blocked.iter().filter(move |task| {
+            !task.is_kernel && task.device.as_deref() == disk && task.waited_ms >= LONG_TASK_WAIT_MS
+        })
+    }
+}
+
 impl DeviceUse {
+    /// Returns the cgroup that makes the load; `None` if none has at least half of the bytes.
+    pub fn loading_cgroup(&self) -> Option<&CgroupUse> {
+        let top = self.top_cgroup()?;
+        (top.share_pct >= Some(100.0 * MIN_LOAD_FRACTION)).then_some(top)
+    }
+
+    /// Returns the program that makes the load, in a cgroup if one is given; `None` if none has at least half of the bytes.
+    pub fn loading_program(&self, cgroup: Option<&str>) -> Option<&Program> {
+        for program in &self.programs {
+            let is_in = match (cgroup, &program.cgroup) {
+                (Some(cgroup), Some(path)) => is_in_cgroup(cgroup, path),
+                _ => true,
+            };
+            if is_in && program.least_fraction >= MIN_LOAD_FRACTION {
+                return Some(program);
+            }
+        }
+        None
+    }
+
     /// Returns the bytes per second read and written that belong to no cgroup: those of the kernel itself, those of
     /// processes in the root of version 2, and writes that the kernel cannot charge to a cgroup. Only bytes can be
     /// compared, see [`IoRates`].

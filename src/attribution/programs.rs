@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Attribution, DeviceUse};
-use crate::counters::{BusyProcess, IoScan, ProcessIo};
+use crate::counters::{BusyProcess, IoCounters, IoScan, ProcessIo};
 use crate::topology::Topology;
 
 /// Above this ratio to the reads of all disks, the reads of a process cannot be its own: older recordings add those of
@@ -86,11 +86,17 @@ impl Readings {
     }
 }
 
-fn bytes_per_s(older: &IoScan, newer: &IoScan, elapsed_s: f64) -> HashMap<Arc<str>, [f64; 2]> {
-    let mut before = HashMap::new();
-    for device in &older.devices {
-        before.insert(device.name.as_str(), device.io);
+/// Returns the counters of each whole device in a scan.
+pub(super) fn io_by_name(scan: &IoScan) -> HashMap<&str, IoCounters> {
+    let mut counters = HashMap::new();
+    for device in &scan.devices {
+        counters.insert(device.name.as_str(), device.io);
     }
+    counters
+}
+
+fn bytes_per_s(older: &IoScan, newer: &IoScan, elapsed_s: f64) -> HashMap<Arc<str>, [f64; 2]> {
+    let before = io_by_name(older);
     let mut rates = HashMap::new();
     for device in &newer.devices {
         if let Some(before) = before.get(device.name.as_str()) {
@@ -111,7 +117,7 @@ impl Attribution {
     }
 
     /// Finds the programs that use each device. None are found where that cannot be told from their use of other devices.
-    pub fn find_programs(&mut self, topology: &Topology) {
+    pub(super) fn find_programs(&mut self, topology: &Topology) {
         let Some(reading) = self.reading.clone() else {
             return;
         };
@@ -220,8 +226,9 @@ impl Program {
         self.command.as_deref().unwrap_or(&self.comm)
     }
 
-    pub fn is_same(&self, other: &Self) -> bool {
-        (&self.comm, &self.cgroup) == (&other.comm, &other.cgroup)
+    /// Returns whether a process of this name and cgroup is one of it.
+    pub fn has(&self, comm: &str, cgroup: &Option<Arc<str>>) -> bool {
+        self.comm == comm && self.cgroup == *cgroup
     }
 
     fn of(process: &BusyProcess) -> Self {
@@ -238,10 +245,35 @@ impl Program {
     }
 }
 
+/// A value for each program.
+#[derive(Clone, Debug)]
+pub struct ByProgram<T>(pub Vec<(Program, T)>);
+
+impl<T> Default for ByProgram<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T: Default> ByProgram<T> {
+    /// Returns the value of a program, which keeps what is known of it now.
+    pub fn value(&mut self, program: &Program) -> &mut T {
+        let mut known = self.0.iter();
+        let at = known.position(|(known, _)| known.has(&program.comm, &program.cgroup));
+        let at = at.unwrap_or(self.0.len());
+        if at == self.0.len() {
+            self.0.push((program.clone(), T::default()));
+        } else {
+            self.0[at].0.clone_from(program);
+        }
+        &mut self.0[at].1
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counters::{Cgroup, IoCounters, ScannedDevice};
+    use crate::counters::{Cgroup, ScannedDevice};
     use crate::topology::Node;
 
     const MIB: u64 = 1_048_576;
@@ -300,8 +332,7 @@ mod tests {
         let mut attributor = super::super::Attributor::default();
         attributor.observe(&scan(10, &none, None));
         attributor.observe(&scan(15, disks, Some(processes)));
-        let mut attribution = attributor.finish_step().unwrap();
-        attribution.find_programs(topology);
+        let attribution = attributor.finish_step(topology).unwrap();
         let usage = attribution.device("sda").unwrap();
         let mut names = Vec::new();
         for program in &usage.programs {

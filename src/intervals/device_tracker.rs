@@ -299,11 +299,7 @@ impl<'b> DeviceTracker<'b> {
 
     /// The selected devices of the latest step of the judge, physical ones before those stacked on them, each with its
     /// judgement.
-    pub(super) fn judged_devices<'a>(
-        &'a self,
-        filter: &DeviceFilter<'_>,
-        attribution: Option<&Attribution>,
-    ) -> Vec<JudgedDevice<'a>> {
+    pub(super) fn judged_devices<'a>(&'a self, filter: &DeviceFilter<'_>) -> Vec<JudgedDevice<'a>> {
         let mut judged = Vec::new();
         for index in &self.order {
             let (attributes, record) = (&self.attributes[*index], &self.records[*index]);
@@ -314,7 +310,6 @@ impl<'b> DeviceTracker<'b> {
                 judged.push(JudgedDevice {
                     names: &attributes.names,
                     judged: Judged::of(interval, record.latest.as_ref()),
-                    top_cgroup: top_cgroup(attribution, &attributes.names.device),
                 });
             }
         }

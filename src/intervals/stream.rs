@@ -276,10 +276,7 @@ impl<'a> Intervals<'a> {
         if !self.tracker.add(&step) {
             return;
         }
-        self.attribution = self.attributor.finish_step();
-        if let Some(attribution) = &mut self.attribution {
-            attribution.find_programs(&self.topology);
-        }
+        self.attribution = self.attributor.finish_step(&self.topology);
         let attribution = self.attribution.as_ref();
         self.tracker.judge(&step, &self.topology, attribution);
         if !self.is_told() {
@@ -289,7 +286,7 @@ impl<'a> Intervals<'a> {
             at: step.newer.at.wall,
             run_s: self.run_s,
         };
-        let judged = self.tracker.judged_devices(&self.filter, attribution);
+        let judged = self.tracker.judged_devices(&self.filter);
         self.events
             .observe(&judged, now, attribution, &self.topology, is_preceding);
         let is_waited_for =
@@ -320,10 +317,7 @@ impl<'a> Intervals<'a> {
         if self.is_topology_stale() {
             self.learn_topology();
         }
-        let mut attribution = self.attributor.finish_interval();
-        if let Some(attribution) = &mut attribution {
-            attribution.find_programs(&self.topology);
-        }
+        let attribution = self.attributor.finish_interval(&self.topology);
         let (first, last, span) = (self.source.first(), &self.source.newest, self.source.span());
         let mut header = header(first, last, span, self.has_all_requests);
         header.missed_samples = self.source.missed_samples;

@@ -24,9 +24,6 @@ const MAX_REMEMBERED: usize = 1000;
 /// The most seconds for which a device may hold requests before that is seen: facts are read every 10 s where all is well,
 /// and a step passes until they are used.
 const MAX_UNSEEN_S: f64 = 11.0;
-/// Seconds for which a task waits for a device with nothing in flight before the device is stalled: waits for locks of a file
-/// system are shorter.
-const MIN_TASK_WAIT_S: f64 = 1.0;
 
 /// What was learned of devices, by their identity or, without one, by their name and how often another device took it.
 #[derive(Clone, Debug, Default)]
@@ -663,22 +660,14 @@ fn note_waiting_task(
     step: &Step<'_>,
     assessment: &mut Assessment,
 ) {
-    let Some(attribution) = step.attribution else {
-        return;
-    };
     if interval.in_flight != Some(0) || assessment.is_trouble() {
         return;
     }
-    let mut longest_ms = 0;
-    for task in &attribution.blocked {
-        if !task.is_kernel && task.device.as_deref() == Some(device) {
-            longest_ms = longest_ms.max(task.waited_ms);
-        }
-    }
-    let for_s = longest_ms as f64 / 1000.0;
-    if for_s < MIN_TASK_WAIT_S {
+    let attribution = step.attribution;
+    let Some(longest) = attribution.and_then(|found| found.long_waits(Some(device)).next()) else {
         return;
-    }
+    };
+    let for_s = longest.waited_ms as f64 / 1000.0;
     assessment.verdict = Some(Verdict::Stalled);
     assessment.evidence = vec![Evidence::TaskWaits { for_s }];
     assessment.late_s = (for_s - interval.seconds()).max(0.0);

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::event::{Event, TOLERANCE_S};
+use crate::intervals::DeviceNames;
 use crate::intervals::incident::{Cause, Moment};
-use crate::intervals::{DeviceNames, TopCgroup};
 use crate::judge::{EventRule, IoDirection, Judged, JudgedTime, Turn, Verdict};
 
 /// The most steps that are remembered, to know the latency before an event.
@@ -23,8 +23,6 @@ const MAX_GONE_S: f64 = 15.0;
 pub(in crate::intervals) struct JudgedDevice<'a> {
     pub(in crate::intervals) names: &'a Arc<DeviceNames>,
     pub(in crate::intervals) judged: Judged,
-    /// The cgroup with most of its bytes; `None` if that is not known.
-    pub(in crate::intervals) top_cgroup: Option<TopCgroup>,
 }
 
 /// The recent past of a device and its event, in bounded memory.
@@ -43,7 +41,7 @@ pub(super) struct DeviceEvents {
 }
 
 /// What the requests of a step took.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Taken {
     /// Seconds of the run.
     end_s: f64,
@@ -244,32 +242,35 @@ impl DeviceEvents {
         }
     }
 
-    /// The mean rate of a kind of requests in the recent steps before the event that goes on; `None` without such steps.
-    pub(super) fn rate_before_per_s(&self, requests: IoDirection) -> Option<f64> {
+    /// The sum of the recent steps before the event that goes on; `None` without one.
+    fn before(&self) -> Option<Taken> {
         let begin_s = self.current.as_ref()?.rise.run_s;
-        let kind = KINDS.iter().position(|kind| *kind == requests)?;
-        let (mut count, mut seconds) = (0.0, 0.0);
+        let mut sum = Taken::default();
         for taken in &self.recent {
             if taken.end_s <= begin_s + TOLERANCE_S {
-                count += taken.kinds[kind].1;
-                seconds += taken.seconds;
+                sum.seconds += taken.seconds;
+                for (sum, (ms, count)) in sum.kinds.iter_mut().zip(taken.kinds) {
+                    sum.0 += ms;
+                    sum.1 += count;
+                }
             }
         }
-        (seconds > 0.0).then(|| count / seconds)
+        Some(sum)
+    }
+
+    /// The mean rate of a kind of requests in the recent steps before the event that goes on; `None` without such steps.
+    pub(super) fn rate_before_per_s(&self, requests: IoDirection) -> Option<f64> {
+        let kind = KINDS.iter().position(|kind| *kind == requests)?;
+        let before = self.before()?;
+        let (_, count) = before.kinds[kind];
+        (before.seconds > 0.0).then(|| count / before.seconds)
     }
 
     /// The mean latency of a kind of requests in the recent steps before the event that goes on; `None` if none completed, or
     /// if they took as long as they do now.
     pub(super) fn latency_before_ms(&self, requests: IoDirection) -> Option<f64> {
-        let begin_s = self.current.as_ref()?.rise.run_s;
         let kind = KINDS.iter().position(|kind| *kind == requests)?;
-        let (mut ms, mut count) = (0.0, 0.0);
-        for taken in &self.recent {
-            if taken.end_s <= begin_s + TOLERANCE_S {
-                ms += taken.kinds[kind].0;
-                count += taken.kinds[kind].1;
-            }
-        }
+        let (ms, count) = self.before()?.kinds[kind];
         let (now_ms, now_count) = self.recent.back()?.kinds[kind];
         let before_ms = ms / count;
         (count > 0.0 && now_count > 0.0 && before_ms < now_ms / now_count).then_some(before_ms)

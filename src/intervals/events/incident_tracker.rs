@@ -7,14 +7,12 @@ use std::time::Duration;
 
 use super::event::Event;
 use super::history::{DeviceEvents, JudgedDevice, KINDS};
-use crate::attribution::{Attribution, Program, is_in_cgroup};
+use crate::attribution::{Attribution, ByProgram, DeviceUse, Program, is_in_cgroup};
 use crate::intervals::DeviceNames;
 use crate::intervals::incident::{Cause, Incident, Moment, WaitingTask};
 use crate::judge::{IoDirection, Judged, Verdict};
 use crate::topology::Topology;
 
-/// The fraction of a device's bytes in percent from which a cgroup owns its load.
-const MIN_OWNER_PCT: f64 = 50.0;
 /// The most waiting tasks that are kept.
 const MAX_WAITING: usize = 8;
 
@@ -362,16 +360,16 @@ impl Tracked {
     /// Notes the cgroup with most of the victim's bytes, and the tasks that wait in the cgroup with the limit or on the devices,
     /// for which `is_on` is true.
     fn note_usage(&mut self, trouble: &Trouble<'_>, is_on: impl Fn(&str) -> bool) {
-        let top = trouble.device.top_cgroup.as_ref();
-        if let Some(top) = top.filter(|top| top.share_pct >= MIN_OWNER_PCT)
-            && self.incident.owner.is_none()
-        {
-            Arc::make_mut(&mut self.incident).owner = Some(Arc::clone(&top.path));
-        }
         let Some(attribution) = trouble.attribution else {
             return;
         };
-        self.note_program(trouble, attribution);
+        let usage = attribution.device(&trouble.events.names.device);
+        if self.incident.owner.is_none()
+            && let Some(cgroup) = usage.and_then(DeviceUse::loading_cgroup)
+        {
+            Arc::make_mut(&mut self.incident).owner = Some(Arc::clone(&cgroup.path));
+        }
+        self.note_program(trouble, attribution, usage);
         let limit = self.incident.cgroup_limit();
         let limited = limit.and_then(|limit| limit.owner.as_deref());
         let mut waiting = Vec::new();
@@ -381,9 +379,8 @@ impl Tracked {
                 .is_some_and(|(owner, path)| is_in_cgroup(owner, path));
             let is_on_devices = task.device.as_deref().is_some_and(&is_on);
             // The program that makes the load waits for itself, and threads of the kernel wait for others.
-            let is_of_load = self.incident.program.as_ref().is_some_and(|program| {
-                (&program.comm, &program.cgroup) == (&task.comm, &task.cgroup)
-            });
+            let program = self.incident.program.as_ref();
+            let is_of_load = program.is_some_and(|program| program.has(&task.comm, &task.cgroup));
             let is_victim = is_limited || !is_of_load && !task.is_kernel;
             if (is_limited || is_on_devices) && is_victim && waiting.len() < MAX_WAITING {
                 waiting.push(WaitingTask {
@@ -401,7 +398,12 @@ impl Tracked {
 
     /// Counts the readings of processes in which a program had most of a device's bytes, and names the program that had
     /// them in most readings.
-    fn note_program(&mut self, trouble: &Trouble<'_>, attribution: &Attribution) {
+    fn note_program(
+        &mut self,
+        trouble: &Trouble<'_>,
+        attribution: &Attribution,
+        usage: Option<&DeviceUse>,
+    ) {
         let Some(reading) = &attribution.reading else {
             return;
         };
@@ -413,11 +415,9 @@ impl Tracked {
         }
         votes.latest = Some(reading.at);
         votes.readings += 1;
-        let usage = attribution.device(&trouble.events.names.device);
-        let programs = usage.map_or(&[][..], |usage| &usage.programs);
         let owner = self.incident.owner.as_deref();
-        if let Some(program) = programs.iter().find(|program| owns_load(program, owner)) {
-            votes.add(program);
+        if let Some(program) = usage.and_then(|usage| usage.loading_program(owner)) {
+            *votes.programs.value(program) += 1;
         }
         let named = votes.winner();
         if named != self.incident.program.as_ref() {
@@ -472,39 +472,19 @@ impl Tracked {
     }
 }
 
-/// Returns whether a program makes most of the load on a device, in the cgroup that owns it where one does.
-fn owns_load(program: &Program, owner: Option<&str>) -> bool {
-    let is_of_owner = match (owner, program.cgroup.as_deref()) {
-        (Some(owner), Some(path)) => is_in_cgroup(owner, path),
-        _ => true,
-    };
-    is_of_owner && 100.0 * program.least_fraction >= MIN_OWNER_PCT
-}
-
 /// The number of readings of processes in which each program made most of the load.
 #[derive(Clone, Debug, Default)]
 struct ProgramVotes {
     /// The time of the latest reading.
     latest: Option<Duration>,
     readings: u32,
-    programs: Vec<(Program, u32)>,
+    programs: ByProgram<u32>,
 }
 
 impl ProgramVotes {
-    fn add(&mut self, program: &Program) {
-        let mut known = self.programs.iter_mut();
-        match known.find(|(known, _)| known.is_same(program)) {
-            Some((known, votes)) => {
-                known.clone_from(program);
-                *votes += 1;
-            }
-            None => self.programs.push((program.clone(), 1)),
-        }
-    }
-
     /// The program of at least half of the readings; `None` if there is none.
     fn winner(&self) -> Option<&Program> {
-        let most = self.programs.iter().max_by_key(|(_, votes)| *votes);
+        let most = self.programs.0.iter().max_by_key(|(_, votes)| *votes);
         let (program, votes) = most?;
         (2 * votes >= self.readings).then_some(program)
     }

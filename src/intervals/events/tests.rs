@@ -50,7 +50,6 @@ impl Run {
             .map(|(names, judged)| JudgedDevice {
                 names,
                 judged: judged.clone(),
-                top_cgroup: None,
             })
             .collect();
         let now = Moment {

@@ -434,7 +434,6 @@ mod tests {
         let devices = names.each_ref().map(|names| JudgedDevice {
             names,
             judged: Judged::example(Interval::unknown(1.0), assessment.clone()),
-            top_cgroup: None,
         });
         tracker.observe(
             &devices,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use crate::attribution::{DeviceUse, Program};
+use crate::attribution::{ByProgram, DeviceUse, Program};
 use crate::counters::BlockedTask;
 use crate::intervals::series::{Fold, TimeSpan};
 
@@ -91,37 +91,20 @@ pub struct CgroupHistory {
 /// The most programs of a device that are remembered.
 const MAX_PROGRAMS: usize = 24;
 
-/// A program with the bytes that it read and wrote while it was named on a device.
-#[derive(Clone, Debug)]
-pub struct ProgramHistory {
-    pub program: Program,
-    pub total_bytes: f64,
-}
-
-/// The programs that used a device, those with the most bytes first.
+/// The programs that used a device with the bytes that they read and wrote while they were named on it, those with the most
+/// bytes first.
 #[derive(Clone, Debug, Default)]
-pub(super) struct UsedByPrograms(Vec<ProgramHistory>);
+pub(super) struct UsedByPrograms(ByProgram<f64>);
 
 impl UsedByPrograms {
     /// Takes a use that went on for these seconds.
     pub(super) fn observe(&mut self, usage: &DeviceUse, seconds: f64) {
         for program in &usage.programs {
-            let bytes = program.bytes_per_s * seconds;
-            let mut known = self.0.iter_mut();
-            match known.find(|known| known.program.is_same(program)) {
-                Some(known) => {
-                    known.program.clone_from(program);
-                    known.total_bytes += bytes;
-                }
-                None => self.0.push(ProgramHistory {
-                    program: program.clone(),
-                    total_bytes: bytes,
-                }),
-            }
+            *self.0.value(program) += program.bytes_per_s * seconds;
         }
-        self.0
-            .sort_by(|a, b| b.total_bytes.total_cmp(&a.total_bytes));
-        self.0.truncate(MAX_PROGRAMS);
+        let programs = &mut self.0.0;
+        programs.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+        programs.truncate(MAX_PROGRAMS);
     }
 }
 
@@ -138,8 +121,8 @@ pub struct UsageHistory {
     pub unattributed: Vec<f64>,
     /// The seconds in which the cgroups were observed.
     pub seconds: f64,
-    /// Those with the most bytes come first.
-    pub programs: Vec<ProgramHistory>,
+    /// The programs with their bytes, those with the most first.
+    pub programs: Vec<(Program, f64)>,
 }
 
 impl UsageHistory {
@@ -154,7 +137,7 @@ impl UsageHistory {
             device: device.to_owned(),
             others: vec![0.0; count],
             unattributed: vec![0.0; count],
-            programs: programs.map(|used| used.0.clone()).unwrap_or_default(),
+            programs: programs.map(|used| used.0.0.clone()).unwrap_or_default(),
             ..Self::default()
         };
         let mut cgroups: BTreeMap<&Arc<str>, CgroupHistory> = BTreeMap::new();

@@ -198,12 +198,8 @@ fn owner_text(incident: &Incident) -> Option<String> {
 
 /// The cgroup and the program with most of the bytes of a device in this time; `None` if nobody has half of them.
 pub(crate) fn user_text(usage: &DeviceUse) -> Option<String> {
-    const MOST: f64 = 0.5;
-    let top = usage.top_cgroup();
-    let owner = top.filter(|top| top.share_pct >= Some(100.0 * MOST));
-    let mut programs = usage.programs.iter();
-    let program = programs.find(|program| program.least_fraction >= MOST);
-    most_bytes_text(owner.map(|owner| &*owner.path), program)
+    let owner = usage.loading_cgroup();
+    most_bytes_text(owner.map(|owner| &*owner.path), usage.loading_program(None))
 }
 
 fn most_bytes_text(owner: Option<&str>, program: Option<&Program>) -> Option<String> {

@@ -321,23 +321,16 @@ pub(crate) fn host_texts(
 
 /// The tasks that wait for long for what is not known: `waiting for an unknown device or a lock: dd (812), for up to 4.0 s`.
 fn unplaced_waits_text(attribution: &Attribution) -> Option<String> {
-    const LONG_MS: u64 = 1000;
     const MAX_NAMED: usize = 2;
-    let mut longest_ms = 0;
+    let longest = attribution.long_waits(None).next()?;
     let mut tasks = Vec::new();
-    for task in &attribution.blocked {
-        if !task.is_kernel && task.device.is_none() && task.waited_ms >= LONG_MS {
-            longest_ms = longest_ms.max(task.waited_ms);
-            tasks.push(process_text(task.command.as_deref(), &task.comm, task.tid));
-        }
-    }
-    if tasks.is_empty() {
-        return None;
+    for task in attribution.long_waits(None) {
+        tasks.push(process_text(task.command.as_deref(), &task.comm, task.tid));
     }
     Some(format!(
         "waiting for an unknown device or a lock: {}, for up to {}",
         named(&tasks, MAX_NAMED, ", "),
-        duration(longest_ms as f64 / 1000.0)
+        duration(longest.waited_ms as f64 / 1000.0)
     ))
 }
 

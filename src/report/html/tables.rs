@@ -583,12 +583,12 @@ pub(super) fn push_program_table(usage: &UsageHistory, out: &mut String) {
         return;
     }
     out.push_str("<div class=\"scroll\"><table><thead><tr><th>process<th class=\"n\">MiB/s, mean<th>cgroup</tr></thead><tbody>");
-    for used in usage.programs.iter().take(MAX_PROGRAMS) {
-        let cgroup = used.program.cgroup.as_deref().map(cgroup_name);
+    for (program, bytes) in usage.programs.iter().take(MAX_PROGRAMS) {
+        let cgroup = program.cgroup.as_deref().map(cgroup_name);
         *out += &format!(
             "<tr><td class=\"long\">{}<td class=\"n\">{}<td class=\"long\">{}</tr>",
-            name(&program_text(&used.program)),
-            number(used.total_bytes / usage.seconds.max(f64::MIN_POSITIVE) / 1_048_576.0),
+            name(&program_text(program)),
+            number(bytes / usage.seconds.max(f64::MIN_POSITIVE) / 1_048_576.0),
             name(&cgroup.unwrap_or_default()),
         );
     }
