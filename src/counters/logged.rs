@@ -29,6 +29,17 @@ pub struct LoggedRates {
 }
 
 impl LoggedInterval {
+    /// The rates of each kind of requests.
+    pub fn kinds(&self) -> [&LoggedRates; 5] {
+        [
+            &self.reads,
+            &self.writes,
+            &self.discards,
+            &self.flushes,
+            &self.unsplit,
+        ]
+    }
+
     /// Returns the rates of reads and of writes. If there was only one of both, what the log says of both is its own.
     pub fn reads_and_writes(&self) -> [LoggedRates; 2] {
         let (reads, writes) = (self.reads.amount(), self.writes.amount());

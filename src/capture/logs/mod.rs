@@ -145,17 +145,7 @@ impl LoggedDevice {
 
     /// Returns the rates of requests of each kind, as far as they are known.
     fn ios(&self) -> impl Iterator<Item = f64> {
-        let LoggedInterval {
-            reads,
-            writes,
-            discards,
-            flushes,
-            unsplit,
-            ..
-        } = &self.rates;
-        [reads, writes, discards, flushes, unsplit]
-            .into_iter()
-            .filter_map(|rates| rates.ios)
+        self.rates.kinds().into_iter().filter_map(|rates| rates.ios)
     }
 
     /// Returns whether it is listed with nothing to do.

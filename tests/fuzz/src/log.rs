@@ -2,7 +2,7 @@
 #![no_main]
 
 use blkstat::capture::Reader;
-use blkstat::counters::{LoggedInterval, Sample};
+use blkstat::counters::Sample;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -34,20 +34,11 @@ fn assert_printed(log: &[u8], samples: &[Sample]) {
     printed.push(0.0);
     let devices = samples.iter().flat_map(|sample| &sample.devices);
     for logged in devices.filter_map(|device| device.logged.as_ref()) {
-        let LoggedInterval {
-            reads,
-            writes,
-            discards,
-            flushes,
-            unsplit,
-            queue,
-            util_pct,
-        } = &**logged;
-        let kinds = [reads, writes, discards, flushes, unsplit];
-        let values = kinds
+        let values = logged
+            .kinds()
             .into_iter()
             .flat_map(|rates| [rates.ios, rates.await_ms]);
-        for value in values.chain([*queue, *util_pct]).flatten() {
+        for value in values.chain([logged.queue, logged.util_pct]).flatten() {
             // A letter stands for a power of 1024.
             let is_printed = (0..4).any(|power| printed.contains(&(value / 1024_f64.powi(power))));
             assert!(is_printed, "{value} in {logged:?}");
