@@ -13,7 +13,6 @@ use super::options::{
 use crate::console::RunContext;
 use crate::exit::Exit;
 use crate::intervals::{DeviceInterval, DeviceSelection, IntervalRows, NotFound};
-use crate::judge::Verdict;
 use crate::report::json_csv::{FieldList, LineFormat, Lines};
 use crate::report::native::{ColumnList, TableOptions, TableWriter, sort_value};
 use crate::sanitize::sanitize;
@@ -189,7 +188,7 @@ fn is_busy(device: &DeviceInterval, min_util_pct: f64) -> bool {
         return true;
     };
     let util_pct = activity.judged.interval.util_pct();
-    util_pct >= Some(min_util_pct) || device.verdict().is_some_and(Verdict::is_trouble)
+    util_pct >= Some(min_util_pct) || device.is_in_trouble()
 }
 
 /// Parses a percentage.

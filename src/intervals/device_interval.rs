@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use super::device_names::DeviceNames;
 use super::incident::OngoingIncident;
 use super::spread::{HostSpread, Spread};
-use crate::attribution::{Attribution, Limit};
+use crate::attribution::{Attribution, Limit, ReachedLimit};
 use crate::counters::Health;
 use crate::judge::{Evidence, Judged, NfsWait, Verdict};
 use crate::metrics::{DataFlag, HostStats, Interval};
@@ -205,6 +205,18 @@ impl EventKind {
     }
 }
 
+impl DeviceActivity {
+    /// The limit that a cgroup has reached on the device or below it; `None` if none has.
+    pub fn reached_limit(&self) -> Option<&ReachedLimit> {
+        for evidence in &self.judged.assessment().evidence {
+            if let Evidence::AtLimit(reached) = evidence {
+                return Some(reached);
+            }
+        }
+        None
+    }
+}
+
 impl DeviceInterval {
     pub(crate) fn without_alias(device: &str, state: DeviceState) -> Self {
         Self {
@@ -242,10 +254,8 @@ impl DeviceInterval {
             .activity()
             .into_iter()
             .flat_map(|activity| &activity.judged.assessment().evidence);
-        let of_cgroup = evidence.clone().find_map(|evidence| match evidence {
-            Evidence::AtLimit(reached) => Some(reached.limit.clone()),
-            _ => None,
-        });
+        let of_cgroup = self.activity().and_then(DeviceActivity::reached_limit);
+        let of_cgroup = of_cgroup.map(|reached| reached.limit.clone());
         let caps = evidence.filter_map(|evidence| match evidence {
             Evidence::ConstantRate(plateau) => plateau.limit(self.device()),
             _ => None,
@@ -264,6 +274,11 @@ impl DeviceInterval {
             DeviceState::Active(activity) => activity.shown_verdict,
             _ => self.verdict(),
         }
+    }
+
+    /// Returns whether its verdict is trouble.
+    pub fn is_in_trouble(&self) -> bool {
+        self.verdict().is_some_and(Verdict::is_trouble)
     }
 
     /// The verdict; `None` if there are no data.

@@ -16,9 +16,7 @@ use super::total::{Total, counts_in_total};
 use crate::attribution::Attribution;
 use crate::baselines::RecordedBaselines;
 use crate::counters::{Device, Sample};
-use crate::judge::{
-    DeviceStep, HostJudge, Judged, KnownDevice, Settings, Step as JudgedStep, Verdict,
-};
+use crate::judge::{DeviceStep, HostJudge, Judged, KnownDevice, Settings, Step as JudgedStep};
 use crate::known_baselines::BaselineStore;
 use crate::metrics::{DeviceMatch, HostStats, Interval};
 use crate::source::{DeviceResolver, Step};
@@ -398,7 +396,7 @@ impl<'b> DeviceTracker<'b> {
             let is_listed = self.detail.lists_all()
                 || filter.is_listed(attributes, counters, was_active)
                 || row.state == DeviceState::Reset
-                || row.verdict().is_some_and(Verdict::is_trouble);
+                || row.is_in_trouble();
             if is_selected && is_listed {
                 rows.devices.push(row);
             }

@@ -293,30 +293,49 @@ fn hidden_io_wait_text(header: &IntervalHeader) -> Option<String> {
     ))
 }
 
-/// The index in [`host_texts`] from which tasks wait for I/O that no device shows.
-pub(crate) const HIDDEN_WAITS: usize = 2;
+/// What keeps programs waiting whatever the disks do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HostTrouble {
+    NoCpu,
+    NoMemory,
+    /// I/O that no device shows.
+    HiddenWaits,
+    /// I/O of NFS.
+    NfsWaits,
+    /// Tasks wait for an unknown device.
+    UnplacedWaits,
+}
 
-/// What keeps programs waiting whatever the disks do, each as a sentence without a period: no CPU, a shortage of memory,
-/// I/O that no device shows, of an unknown file system or of NFS, and tasks that wait for an unknown device. `None` for what
-/// is well.
+impl HostTrouble {
+    /// Returns whether a device in trouble, or a limit on one, may be the cause.
+    pub(crate) fn may_be_of_device(self) -> bool {
+        !matches!(self, Self::NoCpu | Self::NoMemory)
+    }
+}
+
+/// Returns what keeps programs waiting in an interval, each as a sentence without a period.
 pub(crate) fn host_texts(
     header: &IntervalHeader,
     attribution: Option<&Attribution>,
-) -> [Option<String>; 5] {
-    let hidden = hidden_io_wait_text(header);
-    let (unknown, nfs) = if header.nfs_waits.is_empty() {
-        (hidden, None)
-    } else {
-        (None, hidden)
+) -> Vec<(HostTrouble, String)> {
+    let hidden = match header.nfs_waits.is_empty() {
+        true => HostTrouble::HiddenWaits,
+        false => HostTrouble::NfsWaits,
     };
-    let waiting = attribution.and_then(unplaced_waits_text);
-    [
-        no_cpu_text(header),
-        memory_text(header),
-        unknown,
-        nfs,
-        waiting,
-    ]
+    let found = [
+        (HostTrouble::NoCpu, no_cpu_text(header)),
+        (HostTrouble::NoMemory, memory_text(header)),
+        (hidden, hidden_io_wait_text(header)),
+        (
+            HostTrouble::UnplacedWaits,
+            attribution.and_then(unplaced_waits_text),
+        ),
+    ];
+    let mut texts = Vec::new();
+    for (trouble, text) in found {
+        texts.extend(text.map(|text| (trouble, text)));
+    }
+    texts
 }
 
 /// The tasks that wait for long for what is not known: `waiting for an unknown device or a lock: dd (812), for up to 4.0 s`.

@@ -27,7 +27,7 @@ const MIN_NAME_WIDTH: usize = 10;
 /// The maximum width of mount points on lines of limited width.
 const MAX_MOUNTS_WIDTH: usize = 24;
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct TableOptions {
     /// The width of a line; `None` for the width of the terminal, or no limit without a terminal.
     pub width: Option<usize>,

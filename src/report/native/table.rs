@@ -14,11 +14,11 @@ use super::{
 };
 use crate::attribution::{Attribution, ReachedLimit};
 use crate::intervals::{DeviceActivity, DeviceInterval, DeviceSummary, IntervalRows, RunSpan};
-use crate::judge::{Evidence, Verdict};
+use crate::judge::Verdict;
 use crate::quantities::Quantity;
 use crate::quantities::device::{DISCARDS_PER_S, FLUSHES_PER_S};
 use crate::report::evidence::{
-    HIDDEN_WAITS, at_limit_text, cgroup_limit_text, health_text, host_texts, incident_parts,
+    HostTrouble, at_limit_text, cgroup_limit_text, health_text, host_texts, incident_parts,
     present_harm, timed_evidence_sentences, user_text,
 };
 use crate::report::layout::number_format::percent;
@@ -38,14 +38,9 @@ const MAX_INCIDENT_LINES: usize = 2;
 
 /// Returns the limit of a cgroup that does not hold the device back; `None` if none is reached.
 fn limit_beside(activity: &DeviceActivity) -> Option<&ReachedLimit> {
-    for evidence in &activity.judged.assessment().evidence {
-        if let Evidence::AtLimit(reached) = evidence
-            && !reached.holds_device
-        {
-            return Some(reached);
-        }
-    }
-    None
+    activity
+        .reached_limit()
+        .filter(|reached| !reached.holds_device)
 }
 
 /// The calm devices that have no line of their own: `48 more devices, ok, at most 3.1% util`.
@@ -61,6 +56,16 @@ fn folded_text(devices: &[DeviceInterval]) -> String {
         counted(devices.len() as u64, "more device"),
         percent(most)
     )
+}
+
+/// What a screen has said and still holds: only what changes is said again.
+#[derive(Default)]
+struct Said {
+    host: Vec<HostTrouble>,
+    /// The devices of which it was said what the kernel says is wrong.
+    health: HashSet<String>,
+    /// The limits of cgroups that were said below devices which they don't hold back, by device.
+    limits: HashMap<String, String>,
 }
 
 /// Draws intervals one after the other, in columns that keep their positions.
@@ -84,21 +89,13 @@ pub struct TableWriter {
     /// The time of day at its end.
     time: String,
     has_explained_mark: bool,
-    /// For each of [`host_texts`] whether the last interval had it.
-    host_texts_said: [bool; 5],
-    /// The devices of which it was said what the kernel says is wrong.
-    health_said: HashSet<String>,
-    /// The limits of cgroups that were said below devices which they don't hold back, by device.
-    limits_said: HashMap<String, String>,
+    said: Said,
 }
 
 impl TableWriter {
     /// Creates a writer of the default size, which [`Self::resize`] changes.
     pub fn new(options: &TableOptions, is_screen: bool, time_zone: TimeZone) -> Self {
-        let options = TableOptions {
-            columns: options.columns.clone(),
-            ..*options
-        };
+        let options = options.clone();
         let width = options.fitted_width(is_screen.then_some(DEFAULT_WIDTH));
         Self {
             columns: ColumnChoice::new(&options, width, &[]),
@@ -112,9 +109,7 @@ impl TableWriter {
             date: String::new(),
             time: String::new(),
             has_explained_mark: false,
-            host_texts_said: [false; 5],
-            health_said: HashSet::new(),
-            limits_said: HashMap::new(),
+            said: Said::default(),
         }
     }
 
@@ -155,9 +150,7 @@ impl TableWriter {
         let are_titles_due = self.are_titles_due(lines.len() + rows.events.len() + 2);
         if are_titles_due && !lines.is_empty() {
             // A new screen says it again.
-            self.host_texts_said = [false; 5];
-            self.health_said.clear();
-            self.limits_said.clear();
+            self.said = Said::default();
         }
         if self.lines_since_titles.is_some() {
             self.push_line("", Emphasis::Plain, out);
@@ -229,16 +222,13 @@ impl TableWriter {
     fn push_host_texts(&mut self, rows: &IntervalRows, out: &mut Vec<u8>) {
         let mut is_explained = false;
         for row in &rows.devices {
-            is_explained |= is_trouble(row) || row.activity().and_then(limit_beside).is_some();
+            is_explained |= row.is_in_trouble() || row.activity().and_then(limit_beside).is_some();
         }
-        let texts = host_texts(&rows.header, rows.attribution.as_ref());
-        for (index, text) in texts.into_iter().enumerate() {
-            let is_said = std::mem::replace(&mut self.host_texts_said[index], text.is_some());
-            let is_hidden_wait = index >= HIDDEN_WAITS;
-            if let Some(text) = text
-                && !is_said
-                && !(is_hidden_wait && is_explained)
-            {
+        let said = std::mem::take(&mut self.said.host);
+        for (trouble, text) in host_texts(&rows.header, rows.attribution.as_ref()) {
+            self.said.host.push(trouble);
+            let is_known = said.contains(&trouble) || is_explained && trouble.may_be_of_device();
+            if !is_known {
                 self.explain(&text, Emphasis::Dim, out);
             }
         }
@@ -251,15 +241,15 @@ impl TableWriter {
             return;
         };
         // Compared with itself, it has no new errors: what is left is its state.
-        if !is_trouble(line)
+        if !line.is_in_trouble()
             && let Some(now) = &activity.health
             && let Some(text) = health_text(device, &now.troubles(Some(now)), None)
         {
-            if self.health_said.insert(device.to_owned()) {
+            if self.said.health.insert(device.to_owned()) {
                 self.explain(&text, Emphasis::Dim, out);
             }
         } else {
-            self.health_said.remove(device);
+            self.said.health.remove(device);
         }
     }
 
@@ -336,12 +326,12 @@ impl TableWriter {
             && let Some(reached) = limit_beside(activity)
         {
             let limit = at_limit_text(&reached.limit);
-            if self.limits_said.get(device) != Some(&limit) {
+            if self.said.limits.get(device) != Some(&limit) {
                 self.explain(&cgroup_limit_text(reached), Emphasis::Dim, out);
-                self.limits_said.insert(device.to_owned(), limit);
+                self.said.limits.insert(device.to_owned(), limit);
             }
         } else {
-            self.limits_said.remove(device);
+            self.said.limits.remove(device);
         }
     }
 
@@ -558,13 +548,6 @@ impl TableWriter {
 
 fn is_calm(device: &DeviceInterval) -> bool {
     device.activity().is_some() && device.shown_verdict() <= Some(Verdict::Ok)
-}
-
-fn is_trouble(device: &DeviceInterval) -> bool {
-    match device.verdict() {
-        Some(verdict) => verdict.is_trouble(),
-        None => false,
-    }
 }
 
 #[cfg(test)]

@@ -242,14 +242,10 @@ impl App {
         }
         let mut sentences =
             timed_evidence_sentences(activity, |at| time_of_day(at, &self.options.time_zone));
-        sentences.extend(
-            host_texts(
-                &shown.frame.rows.header,
-                shown.frame.rows.attribution.as_ref(),
-            )
-            .into_iter()
-            .flatten(),
-        );
+        let rows = &shown.frame.rows;
+        for (_, text) in host_texts(&rows.header, rows.attribution.as_ref()) {
+            sentences.push(text);
+        }
         for sentence in sentences {
             push_wrapped(&sanitize(&sentence), shown.width, Style::new(), lines);
         }
