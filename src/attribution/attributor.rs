@@ -190,7 +190,7 @@ impl Window {
             let total = IoRates::of(&grown, elapsed_s);
             let mut cgroups = by_device.remove(&device.number).unwrap_or_default();
             complete_shares(&mut cgroups, &total);
-            // A device that does nothing although someone waits for it.
+            // A device may do nothing although someone waits for it.
             let is_waited_for = self
                 .blocked
                 .iter()

@@ -1,4 +1,4 @@
-//! The growth of the counters of cgroups between two scans, with and without that of their descendants.
+//! How much the counters of cgroups grow between two scans, with and without their descendants.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ pub(super) struct CgroupDelta {
     /// The position of the cgroup in the newer scan.
     pub(super) cgroup: usize,
     pub(super) number: DeviceNumber,
-    /// The I/O that the kernel counts and limits: in version 2, it includes that of descendants.
+    /// The I/O that the kernel counts and limits; in version 2, with descendants.
     pub(super) counted: IoCounters,
     /// Its own I/O, without descendants.
     pub(super) own: IoCounters,
@@ -33,8 +33,7 @@ pub(super) fn counters_by_path(scan: &IoScan) -> Counted {
         .collect()
 }
 
-/// Adds the cgroups that a scan found to those of an earlier scan, because it is not known over which time their
-/// counters grew before.
+/// Adds the new cgroups of a scan to an earlier one, with their counters of now: nobody knows since when these have grown.
 pub(super) fn add_new_cgroups(scan: &IoScan, before: &mut Counted) {
     for cgroup in &scan.cgroups {
         if cgroup.is_new {
@@ -87,7 +86,7 @@ struct Children {
     all_continue: bool,
 }
 
-/// Subtracts the growth of each cgroup from that of the nearest cgroup above that has counters.
+/// Subtracts the growth of each cgroup from its nearest ancestor with counters.
 fn subtract_children(
     scan: &IoScan,
     positions: &HashMap<(&str, DeviceNumber), usize>,

@@ -28,7 +28,7 @@ const MAX_INTERVALS: usize = 10;
 /// second, one of 19 becomes 10 (blk-throttle's slices; measured on Linux 6.18 with limits of 5 to 1234).
 const SLICES_PER_S: u64 = 10;
 
-/// What the limits of [`IoLimits`] are on, in their order.
+/// The kinds of limits, in the order of [`IoLimits`].
 const LIMITED: [(IoDirection, RateUnit); 4] = [
     (IoDirection::Reads, RateUnit::Requests),
     (IoDirection::Writes, RateUnit::Requests),
@@ -65,7 +65,7 @@ pub(super) fn limited_amount(
 #[derive(Clone, Debug, PartialEq)]
 pub struct LimitUse {
     pub limit: Limit,
-    /// The rate that it applies to, in its unit per second: in version 2, it includes that of descendants.
+    /// The cgroup's rate of what is limited, in the unit of the limit; in version 2, with its descendants.
     pub rate: f64,
     /// The rate has been at the limit for three intervals, or tasks have waited while the limit permits less than one
     /// request in an interval.
@@ -406,7 +406,7 @@ mod tests {
 
     #[test]
     fn slices_may_be_longer_than_intervals() {
-        // Reads in tenths of a second: slices of five at times that differ from those of the scans.
+        // Reads per tenth of a second: the limit permits five in each slice, and slices and scans begin at different times.
         let mut history = LimitHistory::default();
         let limits = [Some(50), None, None, None];
         let path = Arc::from("/a");

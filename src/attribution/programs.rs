@@ -11,14 +11,14 @@ use super::{Attribution, DeviceUse};
 use crate::counters::{BusyProcess, IoCounters, IoScan, ProcessIo};
 use crate::topology::Topology;
 
-/// Above this ratio to the reads of all disks, the reads of a process cannot be its own: older recordings add those of
-/// children that have ended, which may be of any age.
+/// A process that reads more than this multiple of what all disks read did not read it now: older recordings add all reads of
+/// its children when they end.
 const MAX_READ_RATIO: f64 = 1.5;
-/// The fraction of its bytes that a program did surely on a device, from which it is named there.
+/// A program is named on a device where at least this fraction of its bytes must be.
 const MIN_CERTAIN_FRACTION: f64 = 0.5;
 /// The most programs that are kept for each device.
 const MAX_PROGRAMS: usize = 3;
-/// The largest ratio between the length of a reading of processes and that of the scans around it.
+/// The time between two scans and that between two readings of processes may differ by this factor at most.
 const MAX_LENGTH_RATIO: f64 = 1.5;
 
 /// The latest reading of processes, and the bytes of the devices meanwhile.
@@ -111,7 +111,7 @@ fn bytes_per_s(older: &IoScan, newer: &IoScan, elapsed_s: f64) -> HashMap<Arc<st
 }
 
 impl Attribution {
-    /// What processes did in the latest reading, on all devices together; `None` if that is not known yet.
+    /// The I/O of processes in the latest reading, on all devices together; `None` before the first.
     pub fn processes(&self) -> Option<&ProcessIo> {
         Some(&self.reading.as_ref()?.processes)
     }
@@ -174,8 +174,8 @@ impl ProcessReading {
         sum
     }
 
-    /// Returns the programs that may use a device, the busiest first, when so many bytes per second are read from all disks.
-    /// Threads of the kernel work for others and are not among them.
+    /// Returns the programs that may use a device, the busiest first; `all_reads_per_s` is what all disks read, in bytes. Threads
+    /// of the kernel work for others and are left out.
     fn programs(&self, usage: &DeviceUse, all_reads_per_s: f64) -> Vec<Program> {
         let elapsed_s = self.processes.elapsed.as_secs_f64();
         let mut programs: HashMap<(&str, Option<&str>), Program> = HashMap::new();
@@ -360,7 +360,7 @@ mod tests {
             named(&[("sda", 1000), ("sdb", 0)], four(), &flat),
             ["dd 1 x4 1.00"]
         );
-        // What the other disk read may be all that they did.
+        // They may have read from the other disk only.
         assert!(named(&[("sda", 1000), ("sdb", 1000)], four(), &flat).is_empty());
         // Reads of children that ended long ago.
         let inherited = vec![process(7, "postgres", 4000), process(9, "cp", 600)];

@@ -1,4 +1,4 @@
-//! Whether the limit of a cgroup that was reached holds the requests of a device back.
+//! Limits that cgroups have reached: do they hold the requests of a device back?
 
 use super::{Attribution, DeviceUse, IoRates, Limit, LimitUse, RateUnit, is_in_cgroup};
 use crate::counters::CgroupHierarchy;
@@ -41,11 +41,11 @@ pub struct ReachedLimit {
 }
 
 impl Attribution {
-    /// Returns the limit that holds the requests of a device back, or that of the cgroup with most of its bytes among
-    /// those at a limit. The limits are on the device itself or on those `below` it. `None` if no cgroup that uses the
-    /// device has reached one; if the device is not idle but completes nothing, or its requests are held above those below
-    /// (`is_held`), it may be any that is seen on no other device: the kernel charges some writes to another cgroup. Where
-    /// they are held, the rate need only be near the limit if all tasks that wait are in the cgroup.
+    /// Returns the limit that a cgroup has reached on a device or on those `below` it: that of the cgroup with most of the
+    /// device's bytes. `None` if no cgroup that uses the device has reached one.
+    ///
+    /// The kernel charges some writes to another cgroup. If nothing completes, or requests are held above the devices below,
+    /// any cgroup that uses no other device will therefore do.
     pub fn reached_limit(
         &self,
         device: &str,

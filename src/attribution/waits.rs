@@ -10,7 +10,7 @@ pub enum DeviceRef {
     Name(String),
 }
 
-/// What was read of a blocked task.
+/// The files of /proc about a blocked task.
 #[derive(Clone, Debug, Default)]
 pub struct TaskFiles {
     /// `stack`: the functions of the kernel in which it waits; empty if this user may not read it.
@@ -41,9 +41,9 @@ const OTHER_WAITS: [&str; 2] = ["kernel_clone", "wait_for_vfork_done"];
 /// The standard streams, which often lead to a log.
 const STANDARD_FILES: std::ops::RangeInclusive<u64> = 0..=2;
 
-/// Returns the disk that a blocked task waits for: that of the file of its system call. Where that has none, as in opening
-/// a file, or is not known, it is that of its files and its working directory if all of them are on one, except those on
-/// the disk of the root directory, which nearly every process has. `disk` names the disk of a device; `None` if it is none.
+/// Returns the disk that a blocked task waits for: the disk of the file that its system call reads or writes. If there is no such
+/// file, its open files and its working directory must all be on one disk; those on the disk of the root directory do not
+/// count, as nearly every process has some. `disk` names the disk of a device; `None` if it is none.
 pub fn waited_disk(
     task: &TaskFiles,
     disk: impl Fn(&DeviceRef) -> Option<String>,

@@ -103,8 +103,8 @@ pub(super) fn read_once(
     }))
 }
 
-/// Opens the source of a view. A file is read before for what it teaches, and judged with hindsight; a pipe and the running system
-/// are judged as they come. Warnings and errors are those of the second run, which come in the order of the intervals.
+/// Opens the source of a view. A file is read twice: first to learn from it, then to judge it with hindsight and to print warnings
+/// and errors in the order of the intervals. A pipe and the running system are read once.
 ///
 /// # Errors
 /// When the source cannot be opened.
@@ -177,7 +177,7 @@ fn is_of_files(input: &Input) -> bool {
             .all(|file| is_rereadable(file))
 }
 
-/// The whole of a capture, of which only a part may be shown: all of it teaches. The running system is read once.
+/// The whole of a capture, even if only a part is shown: the judge learns from all of it. The running system is read once.
 fn whole(input: &Input) -> Input {
     let input = input.clone();
     if input.from.is_none() {

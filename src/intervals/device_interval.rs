@@ -151,7 +151,7 @@ pub struct DeviceActivity {
     pub incident: Option<OngoingIncident>,
     /// The facts about its health; `None` if none are known.
     pub health: Option<Arc<Health>>,
-    /// How far the quantities of several intervals were spread; `None` for one.
+    /// The least, mean and largest value of each quantity over several intervals; `None` for one.
     pub spread: Option<Box<Spread>>,
 }
 

@@ -19,11 +19,11 @@ pub(super) struct DeviceRecord {
     pub(super) first_index: Option<usize>,
     /// The interval so far.
     pub(super) judged: Judged,
-    /// What happened since then, which no judgement covers yet.
+    /// The time after it that is not judged yet.
     rest: Interval,
     /// True if the counters were reset in the interval.
     pub(super) is_reset: bool,
-    /// What happened since the latest step of the judge; `None` if nothing is known of it, as after a reset.
+    /// The time since the latest step of the judge; `None` without data, as after a reset.
     pub(super) unjudged: Option<Interval>,
     /// The latest judgement; `None` without data.
     pub(super) latest: Option<Arc<Worst>>,

@@ -40,7 +40,7 @@ pub(super) struct DeviceEvents {
     waiting_since_s: Option<f64>,
 }
 
-/// What the requests of a step took.
+/// The time that the requests of a step took.
 #[derive(Clone, Copy, Debug, Default)]
 struct Taken {
     /// Seconds of the run.

@@ -145,7 +145,7 @@ impl IncidentTracker {
         self.limited.retain(|_, id| self.open.contains_key(id));
     }
 
-    /// Forgets incidents of which no event is left.
+    /// Forgets incidents without events.
     pub(super) fn forget(&mut self, gone: &HashSet<u64>) {
         self.finished.retain(|one| !gone.contains(&one.incident.id));
     }
