@@ -48,11 +48,6 @@ impl VerdictTimes {
         verdicts.zip(self.seconds)
     }
 
-    /// All seconds.
-    pub fn total_s(&self) -> f64 {
-        self.seconds.iter().sum()
-    }
-
     /// The seconds with work.
     pub fn work_s(&self) -> f64 {
         let without_work = [Some(Verdict::Idle), Some(Verdict::AccountingOff), None];
