@@ -7,9 +7,11 @@ use std::sync::Arc;
 use super::cgroup_growth::{
     AheadOfParents, CgroupDelta, Counted, add_new_cgroups, cgroup_deltas, counters_by_path,
 };
-use super::limit_use::{LimitHistory, LimitKey, LimitUse, limited_amount, limits_set};
+use super::limit_use::{LimitHistory, LimitKey, LimitUse, LimitedAmount, limits_set};
 use super::programs::{Readings, io_by_name};
-use super::{Attribution, CgroupUse, DeviceUse, IoRates, Limit, LimitSource, is_in_cgroup};
+use super::{
+    Attribution, CgroupUse, DeviceUse, IoRates, Limit, LimitSource, LimitedRate, is_in_cgroup,
+};
 use crate::counters::{BlockedTask, Cgroup, DeviceNumber, IoCounters, IoLimits, IoScan, Pressure};
 use crate::topology::Topology;
 
@@ -83,10 +85,14 @@ impl Seen {
             let cgroup = &newer.cgroups[delta.cgroup];
             let limits = limits_on(cgroup, delta.number);
             if limits != IoLimits::default() {
-                let is_waiting = has_waited(cgroup, &pressures, newer);
-                let observed = (&delta.counted, elapsed_s);
-                self.limits
-                    .observe((&cgroup.path, delta.number), &limits, observed, is_waiting);
+                self.limits.observe(
+                    &cgroup.path,
+                    delta.number,
+                    &limits,
+                    &delta.counted,
+                    elapsed_s,
+                    has_waited(cgroup, &pressures, newer),
+                );
             }
         }
         self.limits.end_interval();
@@ -224,13 +230,14 @@ impl Window {
             return None;
         }
         let mut limits = Vec::new();
-        for (kind, value) in limits_set(&values) {
-            let (direction, unit) = kind;
+        for (limited, value) in limits_set(&values) {
+            let LimitedRate { direction, unit } = limited;
             let key = LimitKey {
                 path: Arc::clone(&cgroup.path),
                 number: delta.number,
-                kind,
+                limited,
             };
+            let amount = LimitedAmount::of(&delta.counted, limited);
             limits.push(LimitUse {
                 limit: Limit {
                     owner: Some(Arc::clone(&cgroup.path)),
@@ -240,7 +247,7 @@ impl Window {
                     value: value as f64 / unit.size(),
                     source: LimitSource::Cgroup(scan.hierarchy.unwrap_or_default()),
                 },
-                rate: limited_amount(&delta.counted, kind).0 as f64 / unit.size() / elapsed_s,
+                rate: amount.total as f64 / unit.size() / elapsed_s,
                 is_reached: self.reached.contains(&key),
                 is_near: history.is_near(&key),
                 is_waited_for: history.is_waited_for(&key),

@@ -63,6 +63,29 @@ impl RateUnit {
     }
 }
 
+/// The rate that a limit applies to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LimitedRate {
+    pub direction: IoDirection,
+    pub unit: RateUnit,
+}
+
+impl LimitedRate {
+    pub const fn requests(direction: IoDirection) -> Self {
+        Self {
+            direction,
+            unit: RateUnit::Requests,
+        }
+    }
+
+    pub const fn kib(direction: IoDirection) -> Self {
+        Self {
+            direction,
+            unit: RateUnit::Kib,
+        }
+    }
+}
+
 /// How a limit is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitSource {

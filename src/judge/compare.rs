@@ -18,9 +18,6 @@ const MIN_GAP: f64 = 1.0;
 /// The least distance if a side has only two blocks, whose range is a poor measure of spread: it is exceeded by chance
 /// in 4% of all cases, before [`MIN_CHANGE`] is applied.
 const MIN_GAP_OF_TWO: f64 = 2.0;
-/// The number of blocks from which the range leaves out the lowest and the highest tenth: a single burst must not hide
-/// a change.
-const MIN_TRIMMED_BLOCKS: usize = 10;
 /// The fewest requests of a block whose mean latency counts.
 const MIN_LATENCY_REQUESTS: f64 = 30.0;
 
@@ -75,19 +72,13 @@ impl BlockMeans {
     fn of(mut values: Vec<f64>) -> Option<Self> {
         values.sort_by(f64::total_cmp);
         let blocks = values.len();
-        let trimmed = if blocks >= MIN_TRIMMED_BLOCKS {
-            blocks / MIN_TRIMMED_BLOCKS
-        } else {
-            0
-        };
-        let (lower, upper) = (
-            values.get(blocks.checked_sub(1)? / 2)?,
-            values.get(blocks / 2)?,
-        );
+        let last = blocks.checked_sub(1)?;
+        // A single burst must not hide a change: from ten blocks on, the lowest and the highest tenth are left out.
+        let trimmed = blocks / 10;
         Some(Self {
-            median: (lower + upper) / 2.0,
+            median: (values[last / 2] + values[blocks / 2]) / 2.0,
             low: values[trimmed],
-            high: values[blocks - 1 - trimmed],
+            high: values[last - trimmed],
             blocks,
         })
     }

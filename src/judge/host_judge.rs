@@ -12,9 +12,8 @@ use super::peers::{PeerHistory, PeerLoad, peer_groups};
 use super::settings::{BaselineSource, Settings};
 use super::shared_limit::{SharedLimit, SharedLimits};
 use super::step::{DeviceStep, Step};
-use super::thresholds::RANK;
 use super::verdict::{Assessment, Evidence, Verdict};
-use crate::attribution::{IoDirection, Limit, ReachedLimit, Waits};
+use crate::attribution::{IoDirection, LIMIT_INTERVALS, Limit, ReachedLimit, Waits};
 use crate::baselines::DeviceBaseline;
 use crate::metrics::{HostStats, Interval};
 use crate::topology::{Kind, Node, Topology};
@@ -54,7 +53,7 @@ struct Followed {
     idle_s: Option<f64>,
     /// The limit of a cgroup that held it back since its trouble began.
     limit: Option<Limit>,
-    /// It did so in the latest step.
+    /// A limit of a cgroup was reached in the latest step, whether it held the device back or not.
     was_at_limit: bool,
 }
 
@@ -499,7 +498,7 @@ impl HostJudge {
                 assessment.conclude(Verdict::Throttled, Evidence::AtLimit(reached));
                 if !was_at_limit {
                     // It takes several steps in a row to see that a limit is reached.
-                    assessment.late_s = (RANK - 1) as f64 * interval.seconds();
+                    assessment.late_s = (LIMIT_INTERVALS - 1) as f64 * interval.seconds();
                 }
             } else {
                 assessment.evidence.push(Evidence::AtLimit(reached));

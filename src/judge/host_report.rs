@@ -154,7 +154,7 @@ impl HostReport {
         (self.no_cpu_s >= NOTICED_S).then_some(self.no_cpu_s)
     }
 
-    /// The percentage of the time in which tasks waited for memory, if that is short.
+    /// The percentage of the time in which tasks waited for memory, if it is noticeable.
     pub fn memory_shortage_pct(&self) -> Option<f64> {
         at_least(MIN_NOTICED_PCT, self.memory_pressure_some_pct.mean)
     }

@@ -25,7 +25,7 @@ pub struct Judged {
     /// The seconds with each verdict.
     pub times: VerdictTimes,
     /// The step with the worst verdict, the latest among equals; `None` if no step was judged.
-    pub worst: Option<Arc<Worst>>,
+    pub worst: Option<Arc<JudgedStep>>,
 }
 
 /// Requests beside the same requests on the unloaded device. The saturation is the quotient.
@@ -37,9 +37,9 @@ pub struct Compared {
     pub unloaded_ms: f64,
 }
 
-/// The step with the worst verdict.
+/// A step with the judgement on it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Worst {
+pub struct JudgedStep {
     pub assessment: Assessment,
     /// The end of the step; `None` without a wall clock.
     pub at: Option<Timestamp>,
@@ -47,19 +47,15 @@ pub struct Worst {
 }
 
 impl Judged {
-    /// A step that ended `at`, or a part of it; `assessment` is `None` without data.
-    pub fn of(interval: &Interval, assessment: Option<&Arc<Worst>>) -> Self {
+    /// An interval with the judgement on its step, of which it may be a part; `None` without data.
+    pub fn of(interval: &Interval, step: Option<&Arc<JudgedStep>>) -> Self {
         let mut judged = Self {
             interval: *interval,
-            worst: assessment.cloned(),
+            worst: step.cloned(),
             ..Self::default()
         };
-        let assessment = assessment.map(|worst| &worst.assessment);
-        judged.times.add(
-            assessment.and_then(|assessment| assessment.verdict),
-            interval.seconds(),
-        );
-        if let Some(assessment) = assessment {
+        judged.times.add(judged.verdict(), interval.seconds());
+        if let Some(JudgedStep { assessment, .. }) = step.map(|step| &**step) {
             // The reads of a source that does not split them are all requests.
             let reads = if interval.reads.time.ns > 0 {
                 interval.reads
@@ -136,7 +132,7 @@ impl Judged {
     }
 }
 
-impl Worst {
+impl JudgedStep {
     /// An estimate of its memory in bytes.
     pub fn memory(&self) -> usize {
         size_of::<Self>() + size_of_val(self.assessment.evidence.as_slice())
@@ -183,8 +179,8 @@ mod tests {
         }
     }
 
-    fn step(assessment: Assessment, seconds: f64, at: Option<Timestamp>) -> Arc<Worst> {
-        Arc::new(Worst {
+    fn step(assessment: Assessment, seconds: f64, at: Option<Timestamp>) -> Arc<JudgedStep> {
+        Arc::new(JudgedStep {
             assessment,
             at,
             seconds,

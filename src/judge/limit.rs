@@ -4,19 +4,19 @@ use super::cloud_limits::{CloudLimit, limits_near};
 use super::load::Load;
 use super::settings::{KnownDevice, StatedCap};
 use super::thresholds::{
-    CAP_QUEUE, CAP_RUN, CAP_STEP, CHANCE, EVEN, MORE, PACE, PAST, QUARTILE, QUEUE, RING, SAMPLES,
-    SATURATED, SHARE, VERY_EVEN,
+    CAP_QUEUE, CAP_REQUESTS, CAP_RUN, CAP_STEP, CHANCE, EVEN, MORE, PACE, PAST, QUARTILE, QUEUE,
+    RING, SATURATED, SHARE, VERY_EVEN,
 };
-use crate::attribution::{IoDirection, Limit, LimitSource, RateUnit};
+use crate::attribution::{IoDirection, Limit, LimitSource, LimitedRate, RateUnit};
 
 /// The rates that a limit can hold, in the order in which they are looked at.
-const RATES: [(IoDirection, RateUnit); 6] = [
-    (IoDirection::Both, RateUnit::Requests),
-    (IoDirection::Both, RateUnit::Kib),
-    (IoDirection::Reads, RateUnit::Requests),
-    (IoDirection::Reads, RateUnit::Kib),
-    (IoDirection::Writes, RateUnit::Requests),
-    (IoDirection::Writes, RateUnit::Kib),
+const RATES: [LimitedRate; 6] = [
+    LimitedRate::requests(IoDirection::Both),
+    LimitedRate::kib(IoDirection::Both),
+    LimitedRate::requests(IoDirection::Reads),
+    LimitedRate::kib(IoDirection::Reads),
+    LimitedRate::requests(IoDirection::Writes),
+    LimitedRate::kib(IoDirection::Writes),
 ];
 
 /// A time in which a rate stayed constant while requests waited.
@@ -98,13 +98,13 @@ impl Plateau {
 
 /// A step in the memory of the limits of a device.
 #[derive(Clone, Copy, Debug)]
-struct Step {
+struct LimitStep {
     load: Load,
     /// The multiple of the highest unloaded latency that reads and writes took.
     over: [f64; 2],
 }
 
-impl Step {
+impl LimitStep {
     fn count(&self, direction: IoDirection) -> f64 {
         let [reads, writes, _] = self.load.kinds;
         match direction {
@@ -124,10 +124,10 @@ impl Step {
     }
 
     /// Requests or KiB per second.
-    fn rate(&self, (direction, unit): (IoDirection, RateUnit)) -> f64 {
-        let amount = match unit {
-            RateUnit::Requests => self.count(direction),
-            RateUnit::Kib => self.kib(direction),
+    fn rate(&self, limited: LimitedRate) -> f64 {
+        let amount = match limited.unit {
+            RateUnit::Requests => self.count(limited.direction),
+            RateUnit::Kib => self.kib(limited.direction),
         };
         amount / self.load.seconds
     }
@@ -152,11 +152,6 @@ impl Step {
         }
     }
 
-    /// All requests that completed.
-    fn completed(&self) -> f64 {
-        self.load.done() + self.load.others
-    }
-
     fn waits(&self) -> bool {
         self.load.queue >= CAP_QUEUE
     }
@@ -171,7 +166,7 @@ pub(super) struct RateHistory {
     device: KnownDevice,
     stated: StatedCap,
     /// In the order of time, [`RING`] of them and up to [`OLDER`] more, which are dropped all at once.
-    latest: Vec<Step>,
+    latest: Vec<LimitStep>,
     /// The limit on each of [`RATES`] that was found; `None` without one.
     known: [Option<Plateau>; RATES.len()],
 }
@@ -201,31 +196,31 @@ impl RateHistory {
             let room = (2 * count).clamp(4, RING + OLDER);
             self.latest.reserve_exact(room - count);
         }
-        let now = Step { load: *load, over };
+        let now = LimitStep { load: *load, over };
         self.latest.push(now);
         if !now.waits() {
             return None;
         }
-        for (at, kind) in RATES.into_iter().enumerate() {
-            let rate = now.rate(kind);
+        for (at, limited) in RATES.into_iter().enumerate() {
+            let rate = now.rate(limited);
             if rate <= 0.0 {
                 continue;
             }
-            if self.is_at_stated(kind, rate) && load.queue >= QUEUE {
-                return Some(self.plateau(kind, &[now]));
+            if self.is_at_stated(limited, rate) && load.queue >= QUEUE {
+                return Some(self.plateau(limited, &[now]));
             }
             if let Some(known) = &self.known[at] {
                 let is_near = (rate / known.rate() - 1.0).abs() <= CAP_STEP;
-                if is_near && now.over(kind.0) >= SATURATED {
-                    return Some(self.plateau(kind, self.run(kind, rate)).since(known));
+                if is_near && now.over(limited.direction) >= SATURATED {
+                    return Some(self.plateau(limited, self.run(limited, rate)).since(known));
                 }
                 if rate > PAST * known.rate() {
                     self.known[at] = None;
                 }
             }
-            let run = self.run(kind, rate);
-            if run.len() >= CAP_RUN && is_even(run, kind) {
-                let mut plateau = self.plateau(kind, run);
+            let run = self.run(limited, rate);
+            if run.len() >= CAP_RUN && is_even(run, limited) {
+                let mut plateau = self.plateau(limited, run);
                 if let Some(known) = &self.known[at] {
                     plateau = plateau.since(known);
                 }
@@ -237,11 +232,11 @@ impl RateHistory {
     }
 
     /// The latest steps in a row that are near a rate, and in which requests wait.
-    fn run(&self, kind: (IoDirection, RateUnit), rate: f64) -> &[Step] {
+    fn run(&self, limited: LimitedRate, rate: f64) -> &[LimitStep] {
         let latest = &self.latest[self.latest.len().saturating_sub(RING)..];
         let mut begin = latest.len();
         for step in latest.iter().rev() {
-            if !step.waits() || (step.rate(kind) / rate - 1.0).abs() > CAP_STEP {
+            if !step.waits() || (step.rate(limited) / rate - 1.0).abs() > CAP_STEP {
                 break;
             }
             begin -= 1;
@@ -250,26 +245,28 @@ impl RateHistory {
     }
 
     /// Returns whether a rate is at the cap that the user states.
-    fn is_at_stated(&self, (direction, unit): (IoDirection, RateUnit), rate: f64) -> bool {
-        match self.stated.value(unit) {
-            Some(cap) => direction == IoDirection::Both && (rate / cap - 1.0).abs() <= CAP_STEP,
+    fn is_at_stated(&self, limited: LimitedRate, rate: f64) -> bool {
+        match self.stated.value(limited.unit) {
+            Some(cap) => {
+                limited.direction == IoDirection::Both && (rate / cap - 1.0).abs() <= CAP_STEP
+            }
             None => false,
         }
     }
 
-    fn plateau(&self, kind: (IoDirection, RateUnit), run: &[Step]) -> Plateau {
-        let (direction, unit) = kind;
+    fn plateau(&self, limited: LimitedRate, run: &[LimitStep]) -> Plateau {
+        let LimitedRate { direction, unit } = limited;
         let seconds = sum(run, |step| step.load.seconds);
         let iops = sum(run, |step| step.count(direction)) / seconds;
         let kib = sum(run, |step| step.kib(direction)) / seconds;
-        let steps = run.len() as f64;
-        let mean = sum(run, |step| step.rate(kind)) / steps;
-        let squares = sum(run, |step| (step.rate(kind) / mean - 1.0).powi(2));
+        let count = run.len() as f64;
+        let mean = sum(run, |step| step.rate(limited)) / count;
+        let squares = sum(run, |step| (step.rate(limited) / mean - 1.0).powi(2));
         let mut by_queue = Vec::from_iter(run);
         by_queue.sort_by(|a, b| a.load.queue.total_cmp(&b.load.queue));
         let (shortest, longest) = (by_queue[0], by_queue[by_queue.len() - 1]);
         let mib_per_s = kib / 1024.0;
-        let (source, cloud) = if self.is_at_stated(kind, mean) {
+        let (source, cloud) = if self.is_at_stated(limited, mean) {
             (LimitSource::Given, Vec::new())
         } else {
             let cloud = limits_near(&self.device, unit, iops, mib_per_s);
@@ -280,7 +277,7 @@ impl RateHistory {
             unit,
             iops,
             mib_per_s,
-            variation: (squares / steps).sqrt(),
+            variation: (squares / count).sqrt(),
             intervals: run.len() as u64,
             seconds,
             queue_from: shortest.load.queue,
@@ -294,7 +291,7 @@ impl RateHistory {
 }
 
 /// The direction of practically all requests of a run; `None` if there are reads and writes.
-fn only_direction(run: &[Step]) -> Option<IoDirection> {
+fn only_direction(run: &[LimitStep]) -> Option<IoDirection> {
     const MOST: f64 = 0.99;
     let all = sum(run, |step| step.count(IoDirection::Both));
     let mut directions = [IoDirection::Reads, IoDirection::Writes].into_iter();
@@ -302,28 +299,26 @@ fn only_direction(run: &[Step]) -> Option<IoDirection> {
 }
 
 /// The sum of an amount over the steps of a run.
-fn sum(run: &[Step], amount: impl Fn(&Step) -> f64) -> f64 {
+fn sum(run: &[LimitStep], amount: impl Fn(&LimitStep) -> f64) -> f64 {
     run.iter().map(amount).sum()
 }
 
 /// Returns whether the rate of a run is steadier than chance, while the queue grew or requests took far longer, and steadier
 /// than the arrivals.
-fn is_even(run: &[Step], kind: (IoDirection, RateUnit)) -> bool {
-    let (direction, _) = kind;
-    let requests = sum(run, |step| step.count(direction));
-    if requests < (SAMPLES * run.len()) as f64 {
+fn is_even(run: &[LimitStep], limited: LimitedRate) -> bool {
+    let requests = sum(run, |step| step.count(limited.direction));
+    let mean_requests = requests / run.len() as f64;
+    if mean_requests < CAP_REQUESTS || is_paced(run) {
         return false;
     }
-    let steps = quartile_of_steps(run, kind) / (CHANCE / (requests / run.len() as f64).sqrt());
-    if is_paced(run) {
-        return false;
-    }
+    let jitter_over_chance = quartile_of_changes(run, limited) / (CHANCE / mean_requests.sqrt());
     let done = sum(run, |step| step.load.done());
     let mut queues: Vec<f64> = run.iter().map(|step| step.load.queue).collect();
     queues.sort_by(f64::total_cmp);
+    // The second longest queue and the second shortest: one outlier at each end does no harm.
     let has_grown =
         queues[queues.len() - 2] >= MORE * queues[1] && requests >= (1.0 - SHARE) * done;
-    if has_grown && steps < EVEN {
+    if has_grown && jitter_over_chance < EVEN {
         return true;
     }
     // Without requests in flight, nothing shows whether the arrivals are as even.
@@ -332,32 +327,32 @@ fn is_even(run: &[Step], kind: (IoDirection, RateUnit)) -> bool {
         if step.load.in_flight.is_none() {
             return false;
         }
-        waiting += usize::from(step.over(direction) >= MORE);
+        waiting += usize::from(step.over(limited.direction) >= MORE);
     }
-    steps < VERY_EVEN && 2 * waiting > run.len()
+    jitter_over_chance < VERY_EVEN && 2 * waiting > run.len()
 }
 
-/// The upper quartile of the steps between successive rates, relative to their mean.
-fn quartile_of_steps(run: &[Step], kind: (IoDirection, RateUnit)) -> f64 {
-    let rates: Vec<f64> = run.iter().map(|step| step.rate(kind)).collect();
+/// The upper quartile of the changes from one rate to the next, relative to their mean.
+fn quartile_of_changes(run: &[LimitStep], limited: LimitedRate) -> f64 {
+    let rates: Vec<f64> = run.iter().map(|step| step.rate(limited)).collect();
     let mean = rates.iter().sum::<f64>() / rates.len() as f64;
-    let mut steps = Vec::with_capacity(rates.len());
+    let mut changes = Vec::with_capacity(rates.len());
     for pair in rates.windows(2) {
-        steps.push((pair[0] - pair[1]).abs() / mean);
+        changes.push((pair[0] - pair[1]).abs() / mean);
     }
-    steps.sort_by(f64::total_cmp);
-    steps[(QUARTILE * steps.len() as f64) as usize]
+    changes.sort_by(f64::total_cmp);
+    changes[(QUARTILE * changes.len() as f64) as usize]
 }
 
 /// Returns whether requests arrive more evenly than they complete: that is the pace of a client.
-fn is_paced(run: &[Step]) -> bool {
-    let pace = sum(run, Step::completed) / sum(run, |step| step.load.seconds);
+fn is_paced(run: &[LimitStep]) -> bool {
+    let pace = sum(run, |step| step.load.completed()) / sum(run, |step| step.load.seconds);
     let (mut of_completions, mut of_arrivals) = (0.0, 0.0);
     for step in run {
         let Some([begin, end]) = step.load.in_flight else {
             return false;
         };
-        let beyond = step.completed() - pace * step.load.seconds;
+        let beyond = step.load.completed() - pace * step.load.seconds;
         of_completions += beyond.powi(2);
         of_arrivals += (beyond + end - begin).powi(2);
     }

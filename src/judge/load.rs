@@ -5,20 +5,30 @@ use crate::metrics::{Completed, Interval};
 
 /// The requests of one kind that completed in a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Requests {
+pub(super) struct LoadOfKind {
     pub(super) count: f64,
     pub(super) kib: f64,
     /// The milliseconds that they took together.
     pub(super) ms: f64,
 }
 
-impl Requests {
+impl LoadOfKind {
     fn of(completed: &Completed) -> Self {
         Self {
             count: completed.ios.sum,
             kib: completed.kib(),
             ms: completed.time.sum,
         }
+    }
+
+    /// The mean latency in milliseconds; not a number without requests.
+    pub(super) fn await_ms(&self) -> f64 {
+        self.ms / self.count
+    }
+
+    /// The mean size in KiB; not a number without requests.
+    pub(super) fn size_kib(&self) -> f64 {
+        self.kib / self.count
     }
 }
 
@@ -28,14 +38,15 @@ impl Requests {
 pub(super) struct Load {
     pub(super) seconds: f64,
     /// Reads, writes and flushes. A source that does not split reads and writes has all of them among the reads.
-    pub(super) kinds: [Requests; 3],
+    pub(super) kinds: [LoadOfKind; 3],
     /// True if the first kind is reads and writes together.
     pub(super) is_unsplit: bool,
     /// False if a log does not tell how many requests completed.
     pub(super) is_counted: bool,
-    /// Discards and flushes, which also complete and are in flight, and their milliseconds.
-    pub(super) others: f64,
-    pub(super) others_ms: f64,
+    /// Discards, and once more the flushes: what completes and is in flight besides reads and writes.
+    pub(super) flushes_and_discards: f64,
+    /// The milliseconds that they took together.
+    pub(super) flush_and_discard_ms: f64,
     /// The requests in flight at the beginning and at the end; `None` if the source does not count them.
     pub(super) in_flight: Option<[f64; 2]>,
     /// The fraction of the time with a request in flight, as the kernel counts it; 0 if it does not.
@@ -50,24 +61,24 @@ impl Load {
     pub(super) fn of(interval: &Interval) -> Self {
         let seconds = interval.seconds();
         let both = interval.reads_and_writes();
-        let flushes = Requests {
+        let flushes = LoadOfKind {
             kib: 0.0,
-            ..Requests::of(&interval.flushes)
+            ..LoadOfKind::of(&interval.flushes)
         };
         let mut kinds = [
-            Requests::of(&interval.reads),
-            Requests::of(&interval.writes),
+            LoadOfKind::of(&interval.reads),
+            LoadOfKind::of(&interval.writes),
             flushes,
         ];
         let is_timed = interval.reads.time.ns > 0;
         let is_unsplit = !is_timed && interval.unsplit.is_counted();
         if is_unsplit {
             let ms = both.time.or(interval.weighted).sum;
-            kinds[0] = Requests {
+            kinds[0] = LoadOfKind {
                 ms,
-                ..Requests::of(&both)
+                ..LoadOfKind::of(&both)
             };
-            kinds[1] = Requests::default();
+            kinds[1] = LoadOfKind::default();
         }
         let in_flight = interval.in_flight_before.zip(interval.in_flight);
         let is_only_waiting = in_flight.is_none() && interval.completed() == 0.0;
@@ -82,8 +93,8 @@ impl Load {
             kinds,
             is_unsplit,
             is_counted: both.is_counted(),
-            others: interval.discards.ios.sum + interval.flushes.ios.sum,
-            others_ms: interval.discards.time.sum + interval.flushes.time.sum,
+            flushes_and_discards: interval.discards.ios.sum + interval.flushes.ios.sum,
+            flush_and_discard_ms: interval.discards.time.sum + interval.flushes.time.sum,
             in_flight: in_flight.map(|(begin, end)| [begin as f64, end as f64]),
             busy: interval
                 .util_pct()
@@ -97,6 +108,11 @@ impl Load {
     /// Reads and writes that completed.
     pub(super) fn done(&self) -> f64 {
         self.kinds[0].count + self.kinds[1].count
+    }
+
+    /// All requests that completed.
+    pub(super) fn completed(&self) -> f64 {
+        self.done() + self.flushes_and_discards
     }
 
     /// Reads and writes per second.

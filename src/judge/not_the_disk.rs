@@ -27,12 +27,12 @@ pub fn not_the_disk<'a>(devices: &'a [DeviceReport], host: &HostReport) -> Optio
         .iter()
         .filter(|report| report.verdict != Some(Verdict::Idle))
     {
+        let (p99, mean) = (report.all.queue.p99?, report.mean_queue?);
         let is_fine = matches!(report.verdict, None | Some(Verdict::Ok));
-        let is_short = report.all.queue.p99? < QUEUE;
-        let queue = report.mean_queue.filter(|queue| *queue < SOMEONE);
-        found.longest_queue = found
-            .longest_queue
-            .max(queue.filter(|_| is_fine && is_short)?);
+        if !is_fine || p99 >= QUEUE || mean >= SOMEONE {
+            return None;
+        }
+        found.longest_queue = found.longest_queue.max(mean);
         found.busy.push(&report.device);
     }
     Some(found)

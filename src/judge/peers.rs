@@ -98,9 +98,9 @@ impl Shown {
     fn of(load: &Load, kind: usize) -> Option<Self> {
         let requests = load.kinds[kind];
         (requests.count >= FEW && requests.ms > 0.0).then(|| Self {
-            ms: requests.ms / requests.count,
+            ms: requests.await_ms(),
             rate: requests.count / load.seconds,
-            kib: requests.kib / requests.count,
+            kib: requests.size_kib(),
         })
     }
 

@@ -86,8 +86,8 @@ pub struct DeviceSnapshot {
     pub health: Option<Arc<Health>>,
     /// The incident that it belongs to; `None` without one.
     pub incident: Option<Arc<Incident>>,
-    /// The latency of reads and of writes as multiples of the median of its peers, over the last quarter of an hour; `None`
-    /// without peers that serve a like load.
+    /// The latency of reads and of writes as multiples of the median of its peers, smoothed over about the last ten
+    /// comparisons; `None` without peers that serve a like load.
     pub over_peers: [Option<f64>; 2],
 }
 
