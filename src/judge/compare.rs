@@ -22,7 +22,7 @@ const MIN_GAP_OF_TWO: f64 = 2.0;
 const MIN_LATENCY_REQUESTS: f64 = 30.0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Quantity {
+pub enum ComparedQuantity {
     Rate(IoDirection),
     Throughput(IoDirection),
     /// The size of a request in KiB.
@@ -62,7 +62,7 @@ pub enum Outcome {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
-    pub quantity: Quantity,
+    pub quantity: ComparedQuantity,
     pub before: BlockMeans,
     pub after: BlockMeans,
     pub outcome: Outcome,
@@ -89,7 +89,7 @@ impl BlockMeans {
 }
 
 impl Difference {
-    fn between(quantity: Quantity, before: BlockMeans, after: BlockMeans) -> Self {
+    fn between(quantity: ComparedQuantity, before: BlockMeans, after: BlockMeans) -> Self {
         let blocks = before.blocks.min(after.blocks);
         let gap = (after.low - before.high).max(before.low - after.high);
         let min_gap = if blocks == 2 { MIN_GAP_OF_TWO } else { MIN_GAP };
@@ -114,18 +114,18 @@ pub fn compare(before: &DeviceReport, after: &DeviceReport) -> Vec<Difference> {
     let mut quantities = Vec::new();
     for direction in [IoDirection::Reads, IoDirection::Writes] {
         quantities.extend([
-            Quantity::Rate(direction),
-            Quantity::Throughput(direction),
-            Quantity::Size(direction),
+            ComparedQuantity::Rate(direction),
+            ComparedQuantity::Throughput(direction),
+            ComparedQuantity::Size(direction),
         ]);
     }
-    quantities.extend([Quantity::ReadShare, Quantity::Queue]);
-    quantities.extend([IoDirection::Reads, IoDirection::Writes].map(Quantity::Latency));
+    quantities.extend([ComparedQuantity::ReadShare, ComparedQuantity::Queue]);
+    quantities.extend([IoDirection::Reads, IoDirection::Writes].map(ComparedQuantity::Latency));
     let mut classes = BTreeSet::new();
     for block in &before.blocks {
         classes.extend(block.classes.keys().copied());
     }
-    quantities.extend(classes.into_iter().map(Quantity::LatencyAt));
+    quantities.extend(classes.into_iter().map(ComparedQuantity::LatencyAt));
 
     let mut differences = Vec::new();
     for quantity in quantities {
@@ -140,27 +140,29 @@ pub fn compare(before: &DeviceReport, after: &DeviceReport) -> Vec<Difference> {
 }
 
 /// A quantity over the blocks of a capture; `None` if no block has it.
-fn means(quantity: Quantity, report: &DeviceReport) -> Option<BlockMeans> {
+fn means(quantity: ComparedQuantity, report: &DeviceReport) -> Option<BlockMeans> {
     let blocks = report.blocks.iter();
     BlockMeans::of(blocks.filter_map(|block| value(quantity, block)).collect())
 }
 
 /// A quantity in a block; `None` if it has too few requests for one.
-fn value(quantity: Quantity, block: &Block) -> Option<f64> {
+fn value(quantity: ComparedQuantity, block: &Block) -> Option<f64> {
     match quantity {
-        Quantity::Rate(direction) => Some(block.of(direction).ios.sum / block.seconds),
-        Quantity::Throughput(direction) => Some(block.of(direction).kib() / 1024.0 / block.seconds),
-        Quantity::Size(direction) => block.of(direction).size_kib(),
-        Quantity::ReadShare => {
+        ComparedQuantity::Rate(direction) => Some(block.of(direction).ios.sum / block.seconds),
+        ComparedQuantity::Throughput(direction) => {
+            Some(block.of(direction).kib() / 1024.0 / block.seconds)
+        }
+        ComparedQuantity::Size(direction) => block.of(direction).size_kib(),
+        ComparedQuantity::ReadShare => {
             let all = block.reads.ios.sum + block.writes.ios.sum;
             (all > 0.0).then(|| 100.0 * block.reads.ios.sum / all)
         }
-        Quantity::Queue => {
+        ComparedQuantity::Queue => {
             let seconds = (block.reads.time.sum + block.writes.time.sum) / 1000.0;
             Some(seconds / block.seconds)
         }
-        Quantity::Latency(direction) => latency(block.of(direction)),
-        Quantity::LatencyAt(class) => latency(block.classes.get(&class)?),
+        ComparedQuantity::Latency(direction) => latency(block.of(direction)),
+        ComparedQuantity::LatencyAt(class) => latency(block.classes.get(&class)?),
     }
 }
 
@@ -180,7 +182,7 @@ mod tests {
     }
 
     fn outcome(before: &[f64], after: &[f64]) -> Outcome {
-        Difference::between(Quantity::Queue, means_of(before), means_of(after)).outcome
+        Difference::between(ComparedQuantity::Queue, means_of(before), means_of(after)).outcome
     }
 
     #[test]

@@ -24,7 +24,7 @@ const MIN_SWAPPED_PAGES_PER_S: f64 = 10.0;
 
 /// Mean, minimum and maximum of a quantity; all `None` if it was never known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Range {
+pub struct MeanAndExtremes {
     /// The mean, weighted by time.
     pub mean: Option<f64>,
     /// The minimum of an interval.
@@ -52,38 +52,38 @@ pub struct HostReport {
     /// Seconds in the intervals.
     pub seconds: f64,
     /// User mode, including low priority, in percent.
-    pub cpu_user_pct: Range,
+    pub cpu_user_pct: MeanAndExtremes,
     /// Kernel mode, including interrupts, in percent.
-    pub cpu_system_pct: Range,
+    pub cpu_system_pct: MeanAndExtremes,
     /// Idle, including the time in which a task waited for I/O, in percent: what more work could use.
-    pub cpu_available_pct: Range,
+    pub cpu_available_pct: MeanAndExtremes,
     /// Time taken by the hypervisor, in percent.
-    pub cpu_steal_pct: Range,
+    pub cpu_steal_pct: MeanAndExtremes,
     /// Seconds in intervals in which hardly any CPU was available: see [`no_cpu_pct`].
     pub no_cpu_s: f64,
     /// Percentage of the time in which at least one task waited for I/O.
-    pub io_pressure_some_pct: Range,
+    pub io_pressure_some_pct: MeanAndExtremes,
     /// Percentage of the time in which all non-idle tasks waited for I/O.
-    pub io_pressure_full_pct: Range,
+    pub io_pressure_full_pct: MeanAndExtremes,
     /// A lower bound of the percentage of the time in which a task waited for I/O while no device had a request in
     /// flight: see [`hidden_io_wait_pct`].
-    pub hidden_io_wait_pct: Range,
+    pub hidden_io_wait_pct: MeanAndExtremes,
     /// The NFS mounts that tasks may have waited for, each as it was with the longest time without an answer.
     pub nfs_waits: Vec<NfsWait>,
     /// Percentage of the time in which at least one task waited for memory.
-    pub memory_pressure_some_pct: Range,
+    pub memory_pressure_some_pct: MeanAndExtremes,
     /// Percentage of the time in which all non-idle tasks waited for memory.
-    pub memory_pressure_full_pct: Range,
+    pub memory_pressure_full_pct: MeanAndExtremes,
     /// Pages read from swap areas per second.
-    pub swap_in_pages_per_s: Range,
+    pub swap_in_pages_per_s: MeanAndExtremes,
     /// Pages written to swap areas per second.
-    pub swap_out_pages_per_s: Range,
+    pub swap_out_pages_per_s: MeanAndExtremes,
     /// Tasks blocked on I/O at the ends of the intervals.
-    pub blocked: Range,
+    pub blocked: MeanAndExtremes,
     /// Memory that waits to be written to disk, in KiB, at the ends of the intervals.
-    pub dirty_kib: Range,
+    pub dirty_kib: MeanAndExtremes,
     /// Memory that is being written to disk, in KiB, at the ends of the intervals.
-    pub writeback_kib: Range,
+    pub writeback_kib: MeanAndExtremes,
 }
 
 /// Returns a lower bound of the percentage of the time in which a task waited for I/O while no device had a request in
@@ -120,7 +120,7 @@ pub fn no_cpu_pct(stats: &HostStats) -> Option<f64> {
     (available_pct < NO_CPU_PCT).then_some(available_pct)
 }
 
-impl Range {
+impl MeanAndExtremes {
     fn observe(&mut self, value: Option<f64>, seconds: f64) {
         let Some(value) = value else {
             return;
@@ -227,7 +227,7 @@ mod tests {
     use super::*;
     use crate::metrics::CpuPercentages;
 
-    fn parts(range: &Range) -> [Option<f64>; 3] {
+    fn parts(range: &MeanAndExtremes) -> [Option<f64>; 3] {
         [range.mean, range.min, range.max]
     }
 
@@ -276,13 +276,13 @@ mod tests {
         );
         assert_eq!(
             (report.io_pressure_some_pct, report.blocked),
-            (Range::default(), Range::default())
+            (MeanAndExtremes::default(), MeanAndExtremes::default())
         );
     }
 
     #[test]
     fn the_mean_of_equal_values_is_that_value() {
-        let mut range = Range::default();
+        let mut range = MeanAndExtremes::default();
         (0..1000).for_each(|_| range.observe(Some(99.7), 0.1));
         assert_ne!(range.weighted / range.seconds, 99.7);
         assert_eq!(parts(&range), [Some(99.7), Some(99.7), Some(99.7)]);

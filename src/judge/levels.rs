@@ -52,7 +52,7 @@ struct Level {
 
 impl Level {
     /// Returns whether it lasted for more than a transition.
-    fn is_held(&self) -> bool {
+    fn has_lasted(&self) -> bool {
         self.intervals >= MIN_LEVEL_INTERVALS
     }
 
@@ -141,8 +141,8 @@ impl Levels {
     /// The levels that were held, the lowest first; all if none was.
     pub(super) fn finish(&self) -> Vec<ConcurrencyLevel> {
         let mut levels = self.merged();
-        if levels.iter().any(Level::is_held) {
-            levels.retain(Level::is_held);
+        if levels.iter().any(Level::has_lasted) {
+            levels.retain(Level::has_lasted);
         }
         levels.iter().map(Level::finish).collect()
     }
@@ -166,7 +166,7 @@ impl Levels {
         let mut capacity = CapacityReport::default();
         let mut loaded = Vec::new();
         for level in self.merged() {
-            if !level.is_held() {
+            if !level.has_lasted() {
                 continue;
             }
             capacity.max_iops = higher(capacity.max_iops, level.iops());
@@ -198,8 +198,8 @@ impl Levels {
     }
 }
 
-/// The index of the first of the levels about the one of the highest rate that have the same rate, if the queue about doubled
-/// among them, and each end lasted; otherwise `None`.
+/// The index of the first level at about the highest rate; `None` unless the queue about doubles among the levels at it, of which
+/// those that are short beside the others do not count.
 fn first_at_maximum(levels: &[Level]) -> Option<usize> {
     let max = levels.iter().map(Level::iops).reduce(f64::max)?;
     let mut at_maximum = Vec::from_iter(levels);

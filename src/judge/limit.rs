@@ -1,7 +1,7 @@
 //! A limit above the device: while requests wait, the rate is steadier than chance and than the arrivals.
 
 use super::cloud_limits::{CloudLimit, limits_near};
-use super::load::Load;
+use super::load::{Load, LoadOfKind};
 use super::settings::{KnownDevice, StatedCap};
 use super::thresholds::{
     CAP_QUEUE, CAP_REQUESTS, CAP_RUN, CAP_STEP, CHANCE, EVEN, MORE, PACE, PAST, QUARTILE, QUEUE,
@@ -105,42 +105,34 @@ struct LimitStep {
 }
 
 impl LimitStep {
-    fn count(&self, direction: IoDirection) -> f64 {
+    /// The requests of a direction.
+    fn requests(&self, direction: IoDirection) -> LoadOfKind {
         let [reads, writes, _] = self.load.kinds;
         match direction {
-            IoDirection::Reads => reads.count,
-            IoDirection::Writes => writes.count,
-            IoDirection::Both | IoDirection::Flushes => reads.count + writes.count,
-        }
-    }
-
-    fn kib(&self, direction: IoDirection) -> f64 {
-        let [reads, writes, _] = self.load.kinds;
-        match direction {
-            IoDirection::Reads => reads.kib,
-            IoDirection::Writes => writes.kib,
-            IoDirection::Both | IoDirection::Flushes => reads.kib + writes.kib,
+            IoDirection::Reads => reads,
+            IoDirection::Writes => writes,
+            IoDirection::Both | IoDirection::Flushes => LoadOfKind {
+                count: reads.count + writes.count,
+                kib: reads.kib + writes.kib,
+                ms: self.load.ms(),
+            },
         }
     }
 
     /// Requests or KiB per second.
     fn rate(&self, limited: LimitedRate) -> f64 {
+        let requests = self.requests(limited.direction);
         let amount = match limited.unit {
-            RateUnit::Requests => self.count(limited.direction),
-            RateUnit::Kib => self.kib(limited.direction),
+            RateUnit::Requests => requests.count,
+            RateUnit::Kib => requests.kib,
         };
         amount / self.load.seconds
     }
 
-    /// The mean latency of the requests of a direction in milliseconds.
+    /// The mean latency of the requests of a direction in milliseconds. A log may round their number to zero.
     fn await_ms(&self, direction: IoDirection) -> f64 {
-        let [reads, writes, _] = self.load.kinds;
-        let ms = match direction {
-            IoDirection::Reads => reads.ms,
-            IoDirection::Writes => writes.ms,
-            IoDirection::Both | IoDirection::Flushes => self.load.ms(),
-        };
-        ms / self.count(direction).max(1.0)
+        let requests = self.requests(direction);
+        requests.ms / requests.count.max(1.0)
     }
 
     fn over(&self, direction: IoDirection) -> f64 {
@@ -257,8 +249,8 @@ impl RateHistory {
     fn plateau(&self, limited: LimitedRate, run: &[LimitStep]) -> Plateau {
         let LimitedRate { direction, unit } = limited;
         let seconds = sum(run, |step| step.load.seconds);
-        let iops = sum(run, |step| step.count(direction)) / seconds;
-        let kib = sum(run, |step| step.kib(direction)) / seconds;
+        let iops = sum(run, |step| step.requests(direction).count) / seconds;
+        let kib = sum(run, |step| step.requests(direction).kib) / seconds;
         let count = run.len() as f64;
         let mean = sum(run, |step| step.rate(limited)) / count;
         let squares = sum(run, |step| (step.rate(limited) / mean - 1.0).powi(2));
@@ -293,9 +285,9 @@ impl RateHistory {
 /// The direction of practically all requests of a run; `None` if there are reads and writes.
 fn only_direction(run: &[LimitStep]) -> Option<IoDirection> {
     const MOST: f64 = 0.99;
-    let all = sum(run, |step| step.count(IoDirection::Both));
+    let all = sum(run, |step| step.requests(IoDirection::Both).count);
     let mut directions = [IoDirection::Reads, IoDirection::Writes].into_iter();
-    directions.find(|direction| sum(run, |step| step.count(*direction)) >= MOST * all)
+    directions.find(|direction| sum(run, |step| step.requests(*direction).count) >= MOST * all)
 }
 
 /// The sum of an amount over the steps of a run.
@@ -306,7 +298,7 @@ fn sum(run: &[LimitStep], amount: impl Fn(&LimitStep) -> f64) -> f64 {
 /// Returns whether the rate of a run is steadier than chance, while the queue grew or requests took far longer, and steadier
 /// than the arrivals.
 fn is_even(run: &[LimitStep], limited: LimitedRate) -> bool {
-    let requests = sum(run, |step| step.count(limited.direction));
+    let requests = sum(run, |step| step.requests(limited.direction).count);
     let mean_requests = requests / run.len() as f64;
     if mean_requests < CAP_REQUESTS || is_paced(run) {
         return false;

@@ -127,7 +127,7 @@ impl DeviceAnalysis {
             (&mut self.writes, &stats.writes),
         ] {
             if let Some(size_kib) = requests.size_kib() {
-                summary.sizes_kib.add(size_kib, requests.ios.sum);
+                summary.size_by_request.add(size_kib, requests.ios.sum);
             }
         }
         let saturation = judged.saturation(IoDirection::Both);
@@ -227,8 +227,8 @@ impl DeviceAnalysis {
         host: &HostReport,
     ) -> DeviceReport {
         let [reads, writes, both] = &mut self.saturation;
-        let read_kib = self.reads.sizes_kib.quantile(0.5);
-        let write_kib = self.writes.sizes_kib.quantile(0.5);
+        let read_kib = self.reads.size_by_request.quantile(0.5);
+        let write_kib = self.writes.size_by_request.quantile(0.5);
         let read = DirectionReport {
             saturation: reads.distribution(),
             baseline_await_ms: read_kib.and_then(|kib| unloaded_ms(IoDirection::Reads, kib)),
@@ -258,7 +258,7 @@ impl DeviceAnalysis {
             times: self.sum.times,
             worst,
             exceeded: exceeded_caps(cap.unwrap_or_default(), &all),
-            other_causes: Vec::new(),
+            other_cause: None,
             intervals: self.intervals,
             seconds: self.sum.interval.seconds(),
             busy_intervals: self.busy_intervals,
@@ -276,7 +276,7 @@ impl DeviceAnalysis {
             baseline,
             blocks: self.blocks.map(BlockHistory::finish).unwrap_or_default(),
         };
-        report.other_causes = other_causes(&report, host);
+        report.other_cause = one_at_a_time(&report).or_else(|| background_writes(&report, host));
         report
     }
 }
@@ -332,26 +332,20 @@ pub enum OtherCause {
     },
 }
 
-/// Reasons other than overload for which users of the device wait. Empty without evidence.
-fn other_causes(report: &DeviceReport, host: &HostReport) -> Vec<OtherCause> {
-    one_at_a_time(report)
-        .or_else(|| background_writes(report, host))
-        .into_iter()
-        .collect()
-}
-
 /// One request at a time for most of the time, unless this is shown to be the maximum.
 fn one_at_a_time(report: &DeviceReport) -> Option<OtherCause> {
     /// Queue up to which requests came one at a time.
     const MAX_SERIAL_QUEUE: f64 = 1.2;
     let queue = report.all.busy?.queue?;
     // Several at a time, with idle time between them, have the same mean queue.
-    let queue_while_busy = report.util_pct.mean.map_or(queue, |util| {
-        report.mean_queue.unwrap_or(queue) / util * 100.0
-    });
+    let queue_while_in_use = match (report.mean_queue, report.util_pct.mean) {
+        (Some(mean), Some(util)) => mean / util * 100.0,
+        (None, Some(util)) => queue / util * 100.0,
+        (_, None) => queue,
+    };
     let is_serial = (SOMEONE..=MAX_SERIAL_QUEUE).contains(&queue)
         && report.all.queue.p99? <= MORE
-        && queue_while_busy <= QUEUE;
+        && queue_while_in_use <= QUEUE;
     (report.verdict == Some(Verdict::Ok) && is_serial && !report.capacity.is_max_known)
         .then_some(OtherCause::OneAtATime { queue })
 }
@@ -366,14 +360,16 @@ fn background_writes(report: &DeviceReport, host: &HostReport) -> Option<OtherCa
     if !is_loaded || report.read.saturation.p95.as_ref().is_some_and(is_slow) {
         return None;
     }
-    Some(OtherCause::BackgroundWrites {
-        p95_saturation: report.write.saturation.p95.filter(is_slow)?,
-        some_pct: host
-            .io_pressure_some_pct
-            .mean
-            .filter(|some| *some < LOW_IO_PRESSURE_PCT)?,
-        max_writeback_kib: host.writeback_kib.max.filter(|max| *max > 0.0)?,
-    })
+    let p95_saturation = report.write.saturation.p95.filter(is_slow)?;
+    let some_pct = host.io_pressure_some_pct.mean?;
+    let max_writeback_kib = host.writeback_kib.max?;
+    (some_pct < LOW_IO_PRESSURE_PCT && max_writeback_kib > 0.0).then_some(
+        OtherCause::BackgroundWrites {
+            p95_saturation,
+            some_pct,
+            max_writeback_kib,
+        },
+    )
 }
 
 /// The number of intervals that are not in the report, or not in all of it, by reason.
@@ -402,8 +398,8 @@ pub struct DeviceReport {
     pub worst: Option<WorstMoment>,
     /// The stated caps that the load exceeded.
     pub exceeded: Vec<ExceededCap>,
-    /// Hints at other causes than this device.
-    pub other_causes: Vec<OtherCause>,
+    /// A cause other than overload for which users of the device wait; `None` without evidence.
+    pub other_cause: Option<OtherCause>,
     pub intervals: u64,
     pub seconds: f64,
     /// Intervals in which reads or writes were completed.

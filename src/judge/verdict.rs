@@ -106,11 +106,17 @@ impl Assessment {
         evidence: Vec::new(),
     };
 
-    pub(super) fn of(verdict: Verdict, evidence: Evidence) -> Self {
+    pub fn without_evidence(verdict: Verdict) -> Self {
         Self {
             verdict: Some(verdict),
+            ..Self::NONE
+        }
+    }
+
+    pub(super) fn of(verdict: Verdict, evidence: Evidence) -> Self {
+        Self {
             evidence: vec![evidence],
-            ..Self::default()
+            ..Self::without_evidence(verdict)
         }
     }
 

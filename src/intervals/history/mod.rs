@@ -131,10 +131,7 @@ impl History {
     /// Adds zeros for the time in which a device was idle until now.
     fn fill_idle_points(&mut self, row: &DeviceInterval, since_s: f64) {
         let idle = Arc::new(JudgedStep {
-            assessment: Assessment {
-                verdict: Some(Verdict::Idle),
-                ..Assessment::default()
-            },
+            assessment: Assessment::without_evidence(Verdict::Idle),
             at: None,
             seconds: 0.0,
         });

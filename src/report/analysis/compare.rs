@@ -7,7 +7,7 @@ use super::text::Text;
 use super::{AnalysisReport, Times, incidents_text};
 use crate::intervals::IncidentTotal;
 use crate::judge::{
-    BlockMeans, DeviceReport, Difference, IoDirection, Outcome, Quantity, Verdict, compare,
+    BlockMeans, ComparedQuantity, DeviceReport, Difference, IoDirection, Outcome, Verdict, compare,
 };
 use crate::report::evidence::{explanation_text, plateau_rate};
 use crate::report::json_csv::time_text;
@@ -147,7 +147,7 @@ fn push_compared(
     }
     let has_like = differences
         .iter()
-        .any(|one| matches!(one.quantity, Quantity::LatencyAt(_)));
+        .any(|one| matches!(one.quantity, ComparedQuantity::LatencyAt(_)));
     if !has_like && !old.blocks.is_empty() && !new.blocks.is_empty() {
         let text = "Latency at similar concurrency: the captures share no intervals of similar queue and size.";
         out.push(text, 2);
@@ -210,7 +210,7 @@ struct Described {
     value: fn(f64) -> String,
 }
 
-fn describe(quantity: Quantity) -> Described {
+fn describe(quantity: ComparedQuantity) -> Described {
     let of = |key, direction: IoDirection, noun: &str, value| Described {
         key,
         direction: Some(direction),
@@ -224,20 +224,24 @@ fn describe(quantity: Quantity) -> Described {
         value,
     };
     match quantity {
-        Quantity::Rate(direction) => Described {
+        ComparedQuantity::Rate(direction) => Described {
             name: format!("{} per second", direction.noun()),
             ..of("per_s", direction, "", number)
         },
-        Quantity::Throughput(direction) => of("mib_per_s", direction, "throughput", |mib| {
-            format!("{} MiB/s", number(mib))
-        }),
-        Quantity::Size(direction) => of("size_kib", direction, "size", |kib| {
+        ComparedQuantity::Throughput(direction) => {
+            of("mib_per_s", direction, "throughput", |mib| {
+                format!("{} MiB/s", number(mib))
+            })
+        }
+        ComparedQuantity::Size(direction) => of("size_kib", direction, "size", |kib| {
             format!("{} KiB", number(kib))
         }),
-        Quantity::ReadShare => of_all("read_pct", "reads among requests", cells::percent),
-        Quantity::Queue => of_all("queue", "queue", cells::queue),
-        Quantity::Latency(direction) => of("await_ms", direction, "latency at any queue", time),
-        Quantity::LatencyAt(class) => {
+        ComparedQuantity::ReadShare => of_all("read_pct", "reads among requests", cells::percent),
+        ComparedQuantity::Queue => of_all("queue", "queue", cells::queue),
+        ComparedQuantity::Latency(direction) => {
+            of("await_ms", direction, "latency at any queue", time)
+        }
+        ComparedQuantity::LatencyAt(class) => {
             let queue = match class.queue() {
                 Some(queue) => format!("queue {queue}"),
                 None => "queue below 0.7".to_owned(),
@@ -251,7 +255,7 @@ fn describe(quantity: Quantity) -> Described {
 fn quantity_json(difference: &Difference) -> Json {
     let Described { key, direction, .. } = describe(difference.quantity);
     let class = match difference.quantity {
-        Quantity::LatencyAt(class) => Some(class),
+        ComparedQuantity::LatencyAt(class) => Some(class),
         _ => None,
     };
     object! {

@@ -307,7 +307,6 @@ impl App {
         let name = frame
             .topology
             .disk_of(device.device())
-            .filter(|disk| !disk.is_empty())
             .unwrap_or(device.device());
         let Some(attribution) = &frame.rows.attribution else {
             let text = if self.options.source == Source::Live && self.follows() {
