@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::cgroup_growth::{
     AheadOfParents, CgroupDelta, Counted, add_new_cgroups, cgroup_deltas, counters_by_path,
 };
-use super::limit_use::{LimitHistory, LimitKey, LimitUse, LimitedAmount, limits_set};
+use super::limit_use::{LimitHistory, LimitKey, LimitUse, limited_amount, limits_set};
 use super::programs::{Readings, io_by_name};
 use super::{
     Attribution, CgroupUse, DeviceUse, IoRates, Limit, LimitSource, LimitedRate, is_in_cgroup,
@@ -237,7 +237,6 @@ impl Window {
                 number: delta.number,
                 limited,
             };
-            let amount = LimitedAmount::of(&delta.counted, limited);
             limits.push(LimitUse {
                 limit: Limit {
                     owner: Some(Arc::clone(&cgroup.path)),
@@ -247,7 +246,7 @@ impl Window {
                     value: value as f64 / unit.size(),
                     source: LimitSource::Cgroup(scan.hierarchy.unwrap_or_default()),
                 },
-                rate: amount.total as f64 / unit.size() / elapsed_s,
+                rate: limited_amount(&delta.counted, limited) as f64 / unit.size() / elapsed_s,
                 is_reached: self.reached.contains(&key),
                 is_near: history.is_near(&key),
                 is_waited_for: history.is_waited_for(&key),

@@ -71,18 +71,8 @@ pub struct LimitedRate {
 }
 
 impl LimitedRate {
-    pub const fn requests(direction: IoDirection) -> Self {
-        Self {
-            direction,
-            unit: RateUnit::Requests,
-        }
-    }
-
-    pub const fn kib(direction: IoDirection) -> Self {
-        Self {
-            direction,
-            unit: RateUnit::Kib,
-        }
+    pub const fn of(direction: IoDirection, unit: RateUnit) -> Self {
+        Self { direction, unit }
     }
 }
 

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{IoDirection, Limit, LimitedRate, RateUnit};
+use super::IoDirection::{Reads, Writes};
+use super::RateUnit::{Kib, Requests};
+use super::{Limit, LimitedRate};
 use crate::counters::{DeviceNumber, IoCounters, IoLimits};
 
 /// The fraction of a limit from which it counts as reached.
@@ -30,10 +32,10 @@ const SLICES_PER_S: u64 = 10;
 
 /// The kinds of limits, in the order of [`IoLimits`].
 const LIMITED: [LimitedRate; 4] = [
-    LimitedRate::requests(IoDirection::Reads),
-    LimitedRate::requests(IoDirection::Writes),
-    LimitedRate::kib(IoDirection::Reads),
-    LimitedRate::kib(IoDirection::Writes),
+    LimitedRate::of(Reads, Requests),
+    LimitedRate::of(Writes, Requests),
+    LimitedRate::of(Reads, Kib),
+    LimitedRate::of(Writes, Kib),
 ];
 
 /// The limits that are set, in requests or bytes per second.
@@ -44,25 +46,13 @@ pub(super) fn limits_set(limits: &IoLimits) -> impl Iterator<Item = (LimitedRate
         .filter_map(|(limited, value)| Some((limited, value?)))
 }
 
-/// The requests or bytes to which a limit applies.
-pub(super) struct LimitedAmount {
-    pub(super) total: u64,
-    /// How much of them a request is on average.
-    of_request: f64,
-}
-
-impl LimitedAmount {
-    /// What a cgroup did of that which one of [`LIMITED`] limits.
-    pub(super) fn of(io: &IoCounters, limited: LimitedRate) -> Self {
-        let (requests, bytes) = match limited.direction {
-            IoDirection::Reads => (io.reads, io.read_bytes),
-            _ => (io.writes, io.write_bytes),
-        };
-        let (total, of_request) = match limited.unit {
-            RateUnit::Requests => (requests, 1.0),
-            RateUnit::Kib => (bytes, bytes as f64 / requests.max(1) as f64),
-        };
-        Self { total, of_request }
+/// The requests or bytes of a cgroup to which a limit applies.
+pub(super) fn limited_amount(io: &IoCounters, limited: LimitedRate) -> u64 {
+    match (limited.direction, limited.unit) {
+        (Reads, Requests) => io.reads,
+        (Reads, Kib) => io.read_bytes,
+        (_, Requests) => io.writes,
+        (_, Kib) => io.write_bytes,
     }
 }
 
@@ -87,6 +77,7 @@ struct Observed {
     value: u64,
     elapsed_s: f64,
     amount: u64,
+    /// How much of it a request is on average.
     request: f64,
     is_waiting: bool,
 }
@@ -175,7 +166,12 @@ impl LimitHistory {
         is_waiting: bool,
     ) {
         for (limited, value) in limits_set(limits) {
-            let mut amount = LimitedAmount::of(delta, limited);
+            let amount = limited_amount(delta, limited);
+            let requests = limited_amount(delta, LimitedRate::of(limited.direction, Requests));
+            let mut request = match limited.unit {
+                Requests => 1.0,
+                Kib => amount as f64 / requests.max(1) as f64,
+            };
             let key = LimitKey {
                 path: Arc::clone(path),
                 number,
@@ -188,16 +184,16 @@ impl LimitHistory {
                 recent.remove(0);
             }
             // Without a request, requests are assumed to be as large as before.
-            if amount.total == 0
+            if amount == 0
                 && let Some(last) = recent.last()
             {
-                amount.of_request = last.request;
+                request = last.request;
             }
             recent.push(Observed {
                 value,
                 elapsed_s,
-                amount: amount.total,
-                request: amount.of_request,
+                amount,
+                request,
                 is_waiting,
             });
             self.current.insert(key, recent);
@@ -310,7 +306,7 @@ mod tests {
             let key = LimitKey {
                 path: Arc::from("/a"),
                 number: (8, 0),
-                limited: LimitedRate::requests(IoDirection::Reads),
+                limited: LimitedRate::of(Reads, Requests),
             };
             for reads in reads {
                 let delta = IoCounters {

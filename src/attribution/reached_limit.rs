@@ -64,11 +64,7 @@ impl Attribution {
             hierarchy,
             limits: &candidates,
         };
-        let Candidate {
-            limit: first,
-            share,
-            ..
-        } = limited.first_on(usage, device)?;
+        let (first, share) = limited.first_on(usage, device)?;
 
         let is_elsewhere = self.uses_others(first, device);
         // Where nothing completes, no cgroup is seen to use the device.
@@ -187,14 +183,6 @@ impl Attribution {
     }
 }
 
-/// A limit that was reached, with what decides whether it is the one to name.
-struct Candidate<'a> {
-    limit: &'a Limit,
-    /// The fraction of the device's bytes that its cgroup has; `None` if there are none.
-    share: Option<f64>,
-    is_on_device: bool,
-}
-
 /// The cgroups to which limits apply: in version 2, a limit applies to descendants.
 struct LimitedCgroups<'a> {
     hierarchy: CgroupHierarchy,
@@ -217,9 +205,10 @@ impl<'a> LimitedCgroups<'a> {
     }
 
     /// Returns the limit of the cgroup with most of the device's bytes and, among those of one cgroup, the one on the device
-    /// itself.
-    fn first_on(&self, usage: &DeviceUse, device: &str) -> Option<Candidate<'a>> {
-        let mut first: Option<Candidate<'_>> = None;
+    /// itself; and the fraction of the bytes that the cgroup has.
+    fn first_on(&self, usage: &DeviceUse, device: &str) -> Option<(&'a Limit, Option<f64>)> {
+        let mut first = None;
+        let mut highest_rank = None;
         for limit in self.limits {
             let alone = LimitedCgroups {
                 hierarchy: self.hierarchy,
@@ -227,15 +216,10 @@ impl<'a> LimitedCgroups<'a> {
             };
             let share = alone.share(usage, IoRates::bytes_per_s);
             let is_on_device = &*limit.device == device;
-            if first
-                .as_ref()
-                .is_none_or(|first| (share, is_on_device) >= (first.share, first.is_on_device))
-            {
-                first = Some(Candidate {
-                    limit,
-                    share,
-                    is_on_device,
-                });
+            let rank = Some((share, is_on_device));
+            if rank >= highest_rank {
+                highest_rank = rank;
+                first = Some((*limit, share));
             }
         }
         first

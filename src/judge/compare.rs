@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
+use self::ComparedQuantity::{Latency, LatencyAt, Queue, Rate, ReadShare, Size, Throughput};
 use super::blocks::{Block, RequestClass};
 use super::report::DeviceReport;
 use crate::attribution::IoDirection;
@@ -113,19 +114,15 @@ impl Difference {
 pub fn compare(before: &DeviceReport, after: &DeviceReport) -> Vec<Difference> {
     let mut quantities = Vec::new();
     for direction in [IoDirection::Reads, IoDirection::Writes] {
-        quantities.extend([
-            ComparedQuantity::Rate(direction),
-            ComparedQuantity::Throughput(direction),
-            ComparedQuantity::Size(direction),
-        ]);
+        quantities.extend([Rate(direction), Throughput(direction), Size(direction)]);
     }
-    quantities.extend([ComparedQuantity::ReadShare, ComparedQuantity::Queue]);
-    quantities.extend([IoDirection::Reads, IoDirection::Writes].map(ComparedQuantity::Latency));
+    quantities.extend([ReadShare, Queue]);
+    quantities.extend([IoDirection::Reads, IoDirection::Writes].map(Latency));
     let mut classes = BTreeSet::new();
     for block in &before.blocks {
         classes.extend(block.classes.keys().copied());
     }
-    quantities.extend(classes.into_iter().map(ComparedQuantity::LatencyAt));
+    quantities.extend(classes.into_iter().map(LatencyAt));
 
     let mut differences = Vec::new();
     for quantity in quantities {
@@ -148,21 +145,19 @@ fn means(quantity: ComparedQuantity, report: &DeviceReport) -> Option<BlockMeans
 /// A quantity in a block; `None` if it has too few requests for one.
 fn value(quantity: ComparedQuantity, block: &Block) -> Option<f64> {
     match quantity {
-        ComparedQuantity::Rate(direction) => Some(block.of(direction).ios.sum / block.seconds),
-        ComparedQuantity::Throughput(direction) => {
-            Some(block.of(direction).kib() / 1024.0 / block.seconds)
-        }
-        ComparedQuantity::Size(direction) => block.of(direction).size_kib(),
-        ComparedQuantity::ReadShare => {
+        Rate(direction) => Some(block.of(direction).ios.sum / block.seconds),
+        Throughput(direction) => Some(block.of(direction).kib() / 1024.0 / block.seconds),
+        Size(direction) => block.of(direction).size_kib(),
+        ReadShare => {
             let all = block.reads.ios.sum + block.writes.ios.sum;
             (all > 0.0).then(|| 100.0 * block.reads.ios.sum / all)
         }
-        ComparedQuantity::Queue => {
+        Queue => {
             let seconds = (block.reads.time.sum + block.writes.time.sum) / 1000.0;
             Some(seconds / block.seconds)
         }
-        ComparedQuantity::Latency(direction) => latency(block.of(direction)),
-        ComparedQuantity::LatencyAt(class) => latency(block.classes.get(&class)?),
+        Latency(direction) => latency(block.of(direction)),
+        LatencyAt(class) => latency(block.classes.get(&class)?),
     }
 }
 

@@ -164,7 +164,7 @@ impl DeviceJudge {
         if !load.is_counted {
             return Assessment::default();
         }
-        if load.completed() == 0.0 {
+        if load.completed == 0.0 {
             return self.judge_without_completions(&load, interval.in_flight);
         }
         self.recent.quiet_s = 0.0;
@@ -182,10 +182,10 @@ impl DeviceJudge {
         let mut assessment = self.assess(findings);
         self.recent.last = assessment.verdict;
         let saturations = [assessment.read_saturation, assessment.write_saturation];
-        let mut over = [0.0; 2];
-        for (kind, saturation) in saturations.into_iter().enumerate() {
-            if load.kinds[kind].count >= FEW {
-                over[kind] = saturation.unwrap_or(0.0);
+        let mut over = saturations.map(Option::unwrap_or_default);
+        for kind in 0..2 {
+            if load.kinds[kind].count < FEW {
+                over[kind] = 0.0;
             }
         }
         if let Some(plateau) = self.knowledge.rates.observe(&load, over) {

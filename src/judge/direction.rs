@@ -47,6 +47,7 @@ pub(super) struct DirectionSummary {
     /// Requests whose time rounded to zero, not yet pooled with others.
     unpooled: Completed,
     queue: Histogram,
+    pub(super) saturation: Histogram,
     sum: Completed,
     busy: BusyIntervals,
 }
@@ -89,7 +90,7 @@ impl DirectionSummary {
         }
     }
 
-    /// The report, without baseline and saturation, which the caller adds.
+    /// The report, without the baseline, which the caller adds.
     pub(super) fn finish(&mut self) -> DirectionReport {
         let merged_pct = self.sum.merge_pct().filter(|_| self.sum.ios.sum > 0.0);
         DirectionReport {
@@ -104,6 +105,7 @@ impl DirectionSummary {
                 ..self.await_ms.distribution()
             },
             queue: self.queue.distribution(),
+            saturation: self.saturation.distribution(),
             busy: self.busy.mean(),
             merged_pct,
             pattern: pattern(self.sum.size_kib(), merged_pct),

@@ -10,7 +10,7 @@ use super::layers::{held_between, is_idle_below};
 use super::load::Load;
 use super::peers::{PeerHistory, PeerLoad, peer_groups};
 use super::settings::{BaselineSource, Settings};
-use super::shared_limit::{SharedLimit, SharedLimits};
+use super::shared_limit::SharedLimits;
 use super::step::{DeviceStep, Step};
 use super::verdict::{Assessment, Evidence, Verdict};
 use crate::attribution::{IoDirection, LIMIT_INTERVALS, Limit, ReachedLimit, Waits};
@@ -358,18 +358,12 @@ impl HostJudge {
             if assessment.verdict >= Some(Verdict::Capped) {
                 continue;
             }
-            let mut others = Vec::new();
+            let mut limit = found.limit.clone();
             for other in &found.members {
                 if other != index {
-                    others.push(step.devices[*other].name.to_owned());
+                    limit.others.push(step.devices[*other].name.to_owned());
                 }
             }
-            let limit = SharedLimit {
-                others,
-                unit: found.unit,
-                rate: found.rate,
-                variation: found.variation,
-            };
             assessment.conclude(Verdict::Capped, Evidence::SharedLimit(Box::new(limit)));
         }
     }

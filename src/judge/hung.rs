@@ -52,7 +52,7 @@ impl HungRequests {
         self.window.push(HungStep {
             seconds: load.seconds,
             in_flight: begin.min(end),
-            queue: load.queue + load.flush_and_discard_ms / 1000.0 / load.seconds,
+            queue: load.queue_of_all,
         });
         if self.window.len() > RING {
             self.window.remove(0);
@@ -67,7 +67,7 @@ impl HungRequests {
         }
         self.observe_waits(least, load.seconds, host);
         let was_hanging = std::mem::take(&mut self.hanging);
-        if load.completed() == 0.0 || self.is_leaked() {
+        if load.completed == 0.0 || self.is_leaked() {
             return None;
         }
         let noise = POISSON_SIGMA * longest_queue.sqrt();

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::judged::Compared;
 use super::limit::Plateau;
 use super::thresholds::{CAP_QUEUE, FEW, HALF, LESS, SHARE, SOMEONE};
 use super::verdict::Verdict;
@@ -46,8 +47,7 @@ struct Level {
     intervals: u64,
     /// Intervals in which requests waited for each other.
     waiting: u64,
-    compared_ms: f64,
-    unloaded_ms: f64,
+    compared: Compared,
 }
 
 impl Level {
@@ -61,8 +61,7 @@ impl Level {
             requests: self.requests.followed_by(&other.requests),
             intervals: self.intervals + other.intervals,
             waiting: self.waiting + other.waiting,
-            compared_ms: self.compared_ms + other.compared_ms,
-            unloaded_ms: self.unloaded_ms + other.unloaded_ms,
+            compared: self.compared.plus(&other.compared),
         }
     }
 
@@ -79,15 +78,13 @@ impl Level {
     }
 
     fn finish(&self) -> ConcurrencyLevel {
-        let ms = self.requests.time.sum;
-        let is_known = self.unloaded_ms > 0.0 && self.compared_ms >= HALF * ms;
         ConcurrencyLevel {
             queue: self.queue(),
             intervals: self.intervals,
             iops: self.iops(),
             mib_per_s: self.mib_per_s(),
             await_ms: self.requests.await_ms().unwrap_or(0.0),
-            saturation: is_known.then(|| self.compared_ms / self.unloaded_ms),
+            saturation: self.compared.saturation(HALF * self.requests.time.sum),
         }
     }
 }
@@ -103,18 +100,12 @@ impl Levels {
             return;
         };
         let bin = (queue.max(MIN_QUEUE).log2() * BINS_PER_OCTAVE).round() as i32;
-        let mut now = Level {
+        let now = Level {
             requests: *requests,
             intervals: 1,
             waiting: u64::from(verdict >= Some(Verdict::Queueing)),
-            ..Level::default()
+            compared: Compared::of(requests, saturation),
         };
-        if let Some(saturation) = saturation
-            && saturation > 0.0
-        {
-            now.compared_ms = requests.time.sum;
-            now.unloaded_ms = now.compared_ms / saturation;
-        }
         let level = self.0.entry(bin).or_default();
         *level = level.plus(&now);
     }

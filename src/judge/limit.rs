@@ -7,16 +7,18 @@ use super::thresholds::{
     CAP_QUEUE, CAP_REQUESTS, CAP_RUN, CAP_STEP, CHANCE, EVEN, MORE, PACE, PAST, QUARTILE, QUEUE,
     RING, SATURATED, SHARE, VERY_EVEN,
 };
-use crate::attribution::{IoDirection, Limit, LimitSource, LimitedRate, RateUnit};
+use crate::attribution::IoDirection::{self, Both, Flushes, Reads, Writes};
+use crate::attribution::RateUnit::{self, Kib, Requests};
+use crate::attribution::{Limit, LimitSource, LimitedRate};
 
 /// The rates that a limit can hold, in the order in which they are looked at.
 const RATES: [LimitedRate; 6] = [
-    LimitedRate::requests(IoDirection::Both),
-    LimitedRate::kib(IoDirection::Both),
-    LimitedRate::requests(IoDirection::Reads),
-    LimitedRate::kib(IoDirection::Reads),
-    LimitedRate::requests(IoDirection::Writes),
-    LimitedRate::kib(IoDirection::Writes),
+    LimitedRate::of(Both, Requests),
+    LimitedRate::of(Both, Kib),
+    LimitedRate::of(Reads, Requests),
+    LimitedRate::of(Reads, Kib),
+    LimitedRate::of(Writes, Requests),
+    LimitedRate::of(Writes, Kib),
 ];
 
 /// A time in which a rate stayed constant while requests waited.
@@ -50,7 +52,7 @@ pub struct Plateau {
 impl Plateau {
     /// The limit of a device at which it stays; `None` for a plateau of flushes.
     pub fn limit(&self, device: &str) -> Option<Limit> {
-        if self.direction == IoDirection::Flushes {
+        if self.direction == Flushes {
             return None;
         }
         Some(Limit {
@@ -72,8 +74,8 @@ impl Plateau {
     /// Its rate in the unit that is constant.
     pub fn rate(&self) -> f64 {
         match self.unit {
-            RateUnit::Requests => self.iops,
-            RateUnit::Kib => self.mib_per_s * 1024.0,
+            Requests => self.iops,
+            Kib => self.mib_per_s * 1024.0,
         }
     }
 
@@ -109,9 +111,9 @@ impl LimitStep {
     fn requests(&self, direction: IoDirection) -> LoadOfKind {
         let [reads, writes, _] = self.load.kinds;
         match direction {
-            IoDirection::Reads => reads,
-            IoDirection::Writes => writes,
-            IoDirection::Both | IoDirection::Flushes => LoadOfKind {
+            Reads => reads,
+            Writes => writes,
+            Both | Flushes => LoadOfKind {
                 count: reads.count + writes.count,
                 kib: reads.kib + writes.kib,
                 ms: self.load.ms(),
@@ -123,8 +125,8 @@ impl LimitStep {
     fn rate(&self, limited: LimitedRate) -> f64 {
         let requests = self.requests(limited.direction);
         let amount = match limited.unit {
-            RateUnit::Requests => requests.count,
-            RateUnit::Kib => requests.kib,
+            Requests => requests.count,
+            Kib => requests.kib,
         };
         amount / self.load.seconds
     }
@@ -138,9 +140,9 @@ impl LimitStep {
     fn over(&self, direction: IoDirection) -> f64 {
         let [reads, writes] = self.over;
         match direction {
-            IoDirection::Reads => reads,
-            IoDirection::Writes => writes,
-            IoDirection::Both | IoDirection::Flushes => reads.max(writes),
+            Reads => reads,
+            Writes => writes,
+            Both | Flushes => reads.max(writes),
         }
     }
 
@@ -239,9 +241,7 @@ impl RateHistory {
     /// Returns whether a rate is at the cap that the user states.
     fn is_at_stated(&self, limited: LimitedRate, rate: f64) -> bool {
         match self.stated.value(limited.unit) {
-            Some(cap) => {
-                limited.direction == IoDirection::Both && (rate / cap - 1.0).abs() <= CAP_STEP
-            }
+            Some(cap) => limited.direction == Both && (rate / cap - 1.0).abs() <= CAP_STEP,
             None => false,
         }
     }
@@ -285,8 +285,8 @@ impl RateHistory {
 /// The direction of practically all requests of a run; `None` if there are reads and writes.
 fn only_direction(run: &[LimitStep]) -> Option<IoDirection> {
     const MOST: f64 = 0.99;
-    let all = sum(run, |step| step.requests(IoDirection::Both).count);
-    let mut directions = [IoDirection::Reads, IoDirection::Writes].into_iter();
+    let all = sum(run, |step| step.requests(Both).count);
+    let mut directions = [Reads, Writes].into_iter();
     directions.find(|direction| sum(run, |step| step.requests(*direction).count) >= MOST * all)
 }
 
@@ -338,13 +338,13 @@ fn quartile_of_changes(run: &[LimitStep], limited: LimitedRate) -> f64 {
 
 /// Returns whether requests arrive more evenly than they complete: that is the pace of a client.
 fn is_paced(run: &[LimitStep]) -> bool {
-    let pace = sum(run, |step| step.load.completed()) / sum(run, |step| step.load.seconds);
+    let pace = sum(run, |step| step.load.completed) / sum(run, |step| step.load.seconds);
     let (mut of_completions, mut of_arrivals) = (0.0, 0.0);
     for step in run {
         let Some([begin, end]) = step.load.in_flight else {
             return false;
         };
-        let beyond = step.load.completed() - pace * step.load.seconds;
+        let beyond = step.load.completed - pace * step.load.seconds;
         of_completions += beyond.powi(2);
         of_arrivals += (beyond + end - begin).powi(2);
     }

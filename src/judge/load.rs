@@ -43,16 +43,16 @@ pub(super) struct Load {
     pub(super) is_unsplit: bool,
     /// False if a log does not tell how many requests completed.
     pub(super) is_counted: bool,
-    /// Discards, and once more the flushes: what completes and is in flight besides reads and writes.
-    pub(super) flushes_and_discards: f64,
-    /// The milliseconds that they took together.
-    pub(super) flush_and_discard_ms: f64,
+    /// The requests of all kinds that completed.
+    pub(super) completed: f64,
     /// The requests in flight at the beginning and at the end; `None` if the source does not count them.
     pub(super) in_flight: Option<[f64; 2]>,
     /// The fraction of the time with a request in flight, as the kernel counts it; 0 if it does not.
     pub(super) busy: f64,
     /// The mean number of reads and writes that wait or are served.
     pub(super) queue: f64,
+    /// The same of requests of all kinds.
+    pub(super) queue_of_all: f64,
     /// False if requests completed whose time is not counted.
     pub(super) has_times: bool,
 }
@@ -60,15 +60,12 @@ pub(super) struct Load {
 impl Load {
     pub(super) fn of(interval: &Interval) -> Self {
         let seconds = interval.seconds();
+        let (discards, flushes) = (&interval.discards, &interval.flushes);
         let both = interval.reads_and_writes();
-        let flushes = LoadOfKind {
-            kib: 0.0,
-            ..LoadOfKind::of(&interval.flushes)
-        };
         let mut kinds = [
             LoadOfKind::of(&interval.reads),
             LoadOfKind::of(&interval.writes),
-            flushes,
+            LoadOfKind::of(flushes),
         ];
         let is_timed = interval.reads.time.ns > 0;
         let is_unsplit = !is_timed && interval.unsplit.is_counted();
@@ -93,14 +90,14 @@ impl Load {
             kinds,
             is_unsplit,
             is_counted: both.is_counted(),
-            flushes_and_discards: interval.discards.ios.sum + interval.flushes.ios.sum,
-            flush_and_discard_ms: interval.discards.time.sum + interval.flushes.time.sum,
+            completed: kinds[0].count + kinds[1].count + discards.ios.sum + flushes.ios.sum,
             in_flight: in_flight.map(|(begin, end)| [begin as f64, end as f64]),
             busy: interval
                 .util_pct()
                 .map_or(0.0, |util| util / 100.0)
                 .min(1.0),
             queue: ms / 1000.0 / seconds,
+            queue_of_all: (ms + discards.time.sum + flushes.time.sum) / 1000.0 / seconds,
             has_times: both.time.ns > 0 || has_weighted || interval.completed() == 0.0,
         }
     }
@@ -108,11 +105,6 @@ impl Load {
     /// Reads and writes that completed.
     pub(super) fn done(&self) -> f64 {
         self.kinds[0].count + self.kinds[1].count
-    }
-
-    /// All requests that completed.
-    pub(super) fn completed(&self) -> f64 {
-        self.done() + self.flushes_and_discards
     }
 
     /// Reads and writes per second.

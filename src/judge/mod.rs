@@ -65,8 +65,8 @@ pub use events::{EventRule, JudgedTime, Turn, word_of_event};
 pub use histogram::{Distribution, Histogram};
 pub use host_judge::{HostJudge, Knowledge};
 pub use host_report::{
-    HostReport, LOW_AVAILABLE_CPU_PCT, LOW_IO_PRESSURE_PCT, MIN_NOTICED_PCT, MeanAndExtremes,
-    NfsWait, hidden_io_wait_pct, high_memory_pressure_pct, no_cpu_pct,
+    HostReport, LOW_AVAILABLE_CPU_PCT, LOW_IO_PRESSURE_PCT, MIN_NOTICED_PCT, MeanMinMax, NfsWait,
+    hidden_io_wait_pct, high_memory_pressure_pct, no_cpu_pct,
 };
 pub use judged::{Compared, Judged, JudgedStep};
 pub use layers::HeldBetween;

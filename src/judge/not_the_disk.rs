@@ -41,7 +41,7 @@ pub fn not_the_disk<'a>(devices: &'a [DeviceReport], host: &HostReport) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::host_report::MeanAndExtremes;
+    use crate::judge::host_report::MeanMinMax;
 
     fn report(device: &str, verdict: Option<Verdict>, queue: f64) -> DeviceReport {
         let mut report = DeviceReport {
@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn a_device_that_tasks_wait_for_is_not_ruled_out() {
         let always = |value| {
-            let mut range = MeanAndExtremes::default();
+            let mut range = MeanMinMax::default();
             (range.mean, range.min, range.max) = (Some(value), Some(value), Some(value));
             range
         };

@@ -284,8 +284,13 @@ impl Range {
             return;
         }
         let count = near.len() as f64;
-        let mean_rate = near.iter().map(|point| point.rate).sum::<f64>() / count;
-        let mean_ms = near.iter().map(|point| point.ms).sum::<f64>() / count;
+        let (mut mean_rate, mut mean_ms) = (0.0, 0.0);
+        for point in &near {
+            mean_rate += point.rate;
+            mean_ms += point.ms;
+        }
+        mean_rate /= count;
+        mean_ms /= count;
         let (mut spread, mut products) = (0.0, 0.0);
         for point in &near {
             spread += (point.rate - mean_rate).powi(2);

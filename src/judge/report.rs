@@ -53,7 +53,7 @@ pub struct DeviceAnalysis {
     sum: Judged,
     excluded: Excluded,
     longest_stall_s: f64,
-    /// The worst moment of each verdict, in the order of [`Verdict::ALL`].
+    /// The worst moment of each verdict, in the order of [`Verdict`].
     worst: [Option<Box<WorstMoment>>; Verdict::ALL.len()],
     plateaus: Vec<PlateauInRun>,
     busy_intervals: u64,
@@ -64,8 +64,6 @@ pub struct DeviceAnalysis {
     reads: DirectionSummary,
     writes: DirectionSummary,
     both: DirectionSummary,
-    /// The saturation of reads, of writes and of both.
-    saturation: [Histogram; 3],
 }
 
 impl DeviceAnalysis {
@@ -122,6 +120,15 @@ impl DeviceAnalysis {
             return;
         }
         self.busy_intervals += 1;
+        for (summary, direction) in [
+            (&mut self.reads, IoDirection::Reads),
+            (&mut self.writes, IoDirection::Writes),
+            (&mut self.both, IoDirection::Both),
+        ] {
+            if let Some(saturation) = judged.saturation(direction) {
+                summary.saturation.add(saturation, seconds);
+            }
+        }
         for (summary, requests) in [
             (&mut self.reads, &stats.reads),
             (&mut self.writes, &stats.writes),
@@ -131,16 +138,6 @@ impl DeviceAnalysis {
             }
         }
         let saturation = judged.saturation(IoDirection::Both);
-        let kinds = [
-            judged.saturation(IoDirection::Reads),
-            judged.saturation(IoDirection::Writes),
-            saturation,
-        ];
-        for (histogram, saturation) in self.saturation.iter_mut().zip(kinds) {
-            if let Some(saturation) = saturation {
-                histogram.add(saturation, seconds);
-            }
-        }
         self.levels.observe(stats, assessment.verdict, saturation);
     }
 
@@ -156,11 +153,7 @@ impl DeviceAnalysis {
             Evidence::SlowBesidePeers(slow) => slow.lasted_s,
             _ => 0.0,
         };
-        let at = Verdict::ALL
-            .iter()
-            .position(|one| *one == verdict)
-            .unwrap_or_default();
-        let worst = &mut self.worst[at];
+        let worst = &mut self.worst[verdict as usize];
         if worst.as_ref().is_none_or(|worst| weight >= worst.weight) {
             *worst = Some(Box::new(WorstMoment {
                 run_s,
@@ -171,29 +164,24 @@ impl DeviceAnalysis {
     }
 
     fn note_plateau(&mut self, plateau: &Plateau, run_s: f64, seconds: f64) {
-        let known = self
-            .plateaus
-            .iter()
-            .position(|known| known.plateau.is_same(plateau));
-        match known {
-            Some(known) => {
-                let known = &mut self.plateaus[known];
+        for known in &mut self.plateaus {
+            if known.plateau.is_same(plateau) {
                 known.seconds += seconds;
                 known.intervals += 1;
                 if plateau.intervals >= known.plateau.intervals {
                     known.plateau = plateau.clone();
                 }
+                return;
             }
-            None if self.plateaus.len() < MAX_PLATEAUS => {
-                let begin_s = (run_s + seconds - plateau.seconds).max(0.0);
-                self.plateaus.push(PlateauInRun {
-                    plateau: plateau.clone(),
-                    begin_s,
-                    seconds: run_s + seconds - begin_s,
-                    intervals: plateau.intervals.min(self.intervals),
-                });
-            }
-            None => {}
+        }
+        if self.plateaus.len() < MAX_PLATEAUS {
+            let begin_s = (run_s + seconds - plateau.seconds).max(0.0);
+            self.plateaus.push(PlateauInRun {
+                plateau: plateau.clone(),
+                begin_s,
+                seconds: run_s + seconds - begin_s,
+                intervals: plateau.intervals.min(self.intervals),
+            });
         }
     }
 
@@ -226,37 +214,30 @@ impl DeviceAnalysis {
         unloaded_ms: impl Fn(IoDirection, f64) -> Option<f64>,
         host: &HostReport,
     ) -> DeviceReport {
-        let [reads, writes, both] = &mut self.saturation;
         let read_kib = self.reads.size_by_request.quantile(0.5);
         let write_kib = self.writes.size_by_request.quantile(0.5);
         let read = DirectionReport {
-            saturation: reads.distribution(),
             baseline_await_ms: read_kib.and_then(|kib| unloaded_ms(IoDirection::Reads, kib)),
             ..self.reads.finish()
         };
         let write = DirectionReport {
-            saturation: writes.distribution(),
             baseline_await_ms: write_kib.and_then(|kib| unloaded_ms(IoDirection::Writes, kib)),
             ..self.writes.finish()
         };
-        let all = DirectionReport {
-            saturation: both.distribution(),
-            ..self.both.finish()
-        };
+        let all = self.both.finish();
         let plateaus: Vec<Plateau> = self
             .plateaus
             .iter()
             .map(|one| one.plateau.clone())
             .collect();
         let verdict = self.sum.times.summary();
-        let at = Verdict::ALL.iter().position(|one| Some(*one) == verdict);
-        let worst = at.and_then(|at| self.worst[at].take()).map(|worst| *worst);
+        let worst = verdict.and_then(|verdict| self.worst[verdict as usize].take());
         let mut report = DeviceReport {
             device: self.device,
             identity: None,
             verdict,
             times: self.sum.times,
-            worst,
+            worst: worst.map(|worst| *worst),
             exceeded: exceeded_caps(cap.unwrap_or_default(), &all),
             other_cause: None,
             intervals: self.intervals,

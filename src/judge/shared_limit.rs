@@ -45,12 +45,10 @@ pub(super) struct SharedLimits {
     hits: usize,
 }
 
-/// The disks at a limit, and what is known of it.
+/// The disks at a limit, and the limit without their names.
 pub(super) struct Found {
     pub(super) members: Vec<usize>,
-    pub(super) unit: RateUnit,
-    pub(super) rate: f64,
-    pub(super) variation: f64,
+    pub(super) limit: SharedLimit,
 }
 
 impl SharedLimits {
@@ -126,9 +124,12 @@ fn sharing(disks: &[(usize, Vec<Part>)], at: usize, unit: RateUnit) -> Option<Fo
     }
     (members.len() > 1).then_some(Found {
         members,
-        unit,
-        rate,
-        variation,
+        limit: SharedLimit {
+            others: Vec::new(),
+            unit,
+            rate,
+            variation,
+        },
     })
 }
 

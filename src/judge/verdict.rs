@@ -95,21 +95,10 @@ pub struct Assessment {
 }
 
 impl Assessment {
-    /// No judgement.
-    pub(super) const NONE: Self = Self {
-        verdict: None,
-        read_saturation: None,
-        write_saturation: None,
-        flush_saturation: None,
-        baseline_source: None,
-        late_s: 0.0,
-        evidence: Vec::new(),
-    };
-
     pub fn without_evidence(verdict: Verdict) -> Self {
         Self {
             verdict: Some(verdict),
-            ..Self::NONE
+            ..Self::default()
         }
     }
 

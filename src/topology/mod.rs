@@ -270,13 +270,6 @@ fn shared_identities(nodes: &[Node]) -> HashSet<String> {
     shared
 }
 
-/// A device on the way down through the stack.
-struct Visit {
-    device: usize,
-    /// The index of its backing device that is visited next.
-    next: usize,
-}
-
 /// Returns the number of layers below each device; a backing device that is not listed also counts as a layer.
 ///
 /// Depth-first without recursion and visiting each device once: a hostile capture may have a stack of any depth, or one
@@ -284,18 +277,16 @@ struct Visit {
 fn depths(nodes: &[Node], index_by_name: &HashMap<String, usize>) -> Vec<usize> {
     let mut depths = vec![0; nodes.len()];
     let mut is_visited = vec![false; nodes.len()];
-    // The devices on the way down.
-    let mut path: Vec<Visit> = Vec::new();
+    // The index of the backing device of each that is visited next, and the devices on the way down.
+    let mut next = vec![0; nodes.len()];
+    let mut path = Vec::new();
     for start in 0..nodes.len() {
         if !is_visited[start] {
             is_visited[start] = true;
-            path.push(Visit {
-                device: start,
-                next: 0,
-            });
+            path.push(start);
         }
-        while let Some(Visit { device, next }) = path.last_mut() {
-            let Some(backing) = nodes[*device].backing_devices.get(*next) else {
+        while let Some(device) = path.last().copied() {
+            let Some(backing) = nodes[device].backing_devices.get(next[device]) else {
                 path.pop();
                 continue;
             };
@@ -303,17 +294,14 @@ fn depths(nodes: &[Node], index_by_name: &HashMap<String, usize>) -> Vec<usize> 
             if let Some(below) = index_by_name.get(backing) {
                 if !is_visited[*below] {
                     is_visited[*below] = true;
-                    path.push(Visit {
-                        device: *below,
-                        next: 0,
-                    });
+                    path.push(*below);
                     continue;
                 }
                 // In a circle, a device that is still on the path counts as 0.
                 depth_below = depths[*below];
             }
-            *next += 1;
-            depths[*device] = depths[*device].max(1 + depth_below);
+            next[device] += 1;
+            depths[device] = depths[device].max(1 + depth_below);
         }
     }
     depths

@@ -22,8 +22,8 @@ use crate::intervals::{Events, History, IncidentSummary, IncidentTotal, Moment, 
 use crate::judge::IoDirection::{Both, Reads, Writes};
 use crate::judge::{
     CapacityReport, DeviceReport, DirectionReport, HostReport, IoDirection, LOW_AVAILABLE_CPU_PCT,
-    LOW_IO_PRESSURE_PCT, LayerLink, MAX_RATE_TOLERANCE, MIN_NOTICED_PCT, MeanAndExtremes,
-    OtherCause, PlateauInRun, QueueByLayer, Verdict, WaitLocation, not_the_disk,
+    LOW_IO_PRESSURE_PCT, LayerLink, MAX_RATE_TOLERANCE, MIN_NOTICED_PCT, MeanMinMax, OtherCause,
+    PlateauInRun, QueueByLayer, Verdict, WaitLocation, not_the_disk,
 };
 use crate::report::evidence::{
     hidden_io_wait_causes, incident_sentence, knee_text, limit_suffix, plateau_evidence,
@@ -557,7 +557,7 @@ fn hidden_wait_sentence(host: &HostReport) -> Option<String> {
 }
 
 fn dirty_memory_sentence(host: &HostReport) -> Option<String> {
-    let used = |range: &MeanAndExtremes| {
+    let used = |range: &MeanMinMax| {
         let (mean, max) = range.mean.zip(range.max.filter(|max| *max > 0.0))?;
         Some(format!("{} on average, {} at most", mib(mean), mib(max)))
     };
@@ -570,7 +570,7 @@ fn dirty_memory_sentence(host: &HostReport) -> Option<String> {
 }
 
 /// The percentage of the time in which all tasks waited, as the end of a clause; empty if it is unknown.
-fn all_tasks(full_pct: &MeanAndExtremes) -> String {
+fn all_tasks(full_pct: &MeanMinMax) -> String {
     match full_pct.mean {
         Some(full) => format!(", all non-idle tasks {}", percent(full)),
         None => String::new(),
@@ -787,8 +787,8 @@ mod order_tests {
 mod host_tests {
     use super::*;
 
-    fn always(value: f64) -> MeanAndExtremes {
-        let mut range = MeanAndExtremes::default();
+    fn always(value: f64) -> MeanMinMax {
+        let mut range = MeanMinMax::default();
         (range.mean, range.min, range.max) = (Some(value), Some(value), Some(value));
         range
     }
