@@ -14,7 +14,7 @@ const FIRST_BIN: u64 = (1023 - 256) << 7;
 /// values of the bin are equal, and within 1% otherwise. Only values of more than 77 digits, or with more than 77 zeros
 /// after the decimal point, share a bin.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Histogram {
+pub(super) struct Histogram {
     /// The bins of each power of two with values, in their order.
     octaves: Vec<(u16, Box<[WeightedSum; BINS_OF_OCTAVE]>)>,
     /// The latest values, each with its weight. They get into bins together, because the bins of all devices do not fit
@@ -45,7 +45,7 @@ impl WeightedSum {
 impl Histogram {
     /// Adds a value that counts `weight` times. Values that are negative or not finite, and weights that are not
     /// positive, are ignored.
-    pub fn add(&mut self, value: f64, weight: f64) {
+    pub(super) fn add(&mut self, value: f64, weight: f64) {
         if !is_positive(weight) || !(is_positive(value) || value == 0.0) {
             return;
         }
@@ -85,12 +85,12 @@ impl Histogram {
     }
 
     /// The weighted mean; `None` without values.
-    pub fn mean(&self) -> Option<f64> {
+    pub(super) fn mean(&self) -> Option<f64> {
         self.total.mean()
     }
 
     /// The smallest value that at least `fraction` of the weight does not exceed; `None` without values.
-    pub fn quantile(&mut self, fraction: f64) -> Option<f64> {
+    pub(super) fn quantile(&mut self, fraction: f64) -> Option<f64> {
         self.settle();
         // Allows for the rounding of sums of weights.
         let wanted = fraction * self.total.weight * (1.0 - 1e-12);
@@ -108,7 +108,7 @@ impl Histogram {
     }
 
     /// Mean, quantiles and maximum.
-    pub fn distribution(&mut self) -> Distribution {
+    pub(super) fn distribution(&mut self) -> Distribution {
         Distribution {
             mean: self.mean(),
             p50: self.quantile(0.5),
@@ -116,16 +116,6 @@ impl Histogram {
             p99: self.quantile(0.99),
             max: self.max,
         }
-    }
-}
-
-impl FromIterator<(f64, f64)> for Histogram {
-    fn from_iter<I: IntoIterator<Item = (f64, f64)>>(values: I) -> Self {
-        let mut histogram = Self::default();
-        values
-            .into_iter()
-            .for_each(|(value, weight)| histogram.add(value, weight));
-        histogram
     }
 }
 

@@ -62,7 +62,7 @@ pub use cloud_limits::{CloudLimit, CloudVolume};
 pub use compare::{BlockMeans, ComparedQuantity, Difference, Outcome, compare};
 pub use direction::{BusyMean, DirectionReport, Pattern};
 pub use events::{EventRule, JudgedTime, Turn, word_of_event};
-pub use histogram::{Distribution, Histogram};
+pub use histogram::Distribution;
 pub use host_judge::{HostJudge, Knowledge};
 pub use host_report::{
     HostReport, LOW_AVAILABLE_CPU_PCT, LOW_IO_PRESSURE_PCT, MIN_NOTICED_PCT, MeanMinMax, NfsWait,
