@@ -151,15 +151,8 @@ impl DeviceJudge {
     pub(super) fn judge(&mut self, interval: &Interval, host: &HostStats) -> Assessment {
         let load = Load::of(interval);
         self.run_s += load.seconds;
-        if let Some(hung) = self.recent.hung.observe(&load, host) {
-            let evidence = Evidence::Hung {
-                requests: hung.requests,
-                for_s: hung.for_s,
-            };
-            return Assessment {
-                late_s: hung.for_s - load.seconds,
-                ..Assessment::of(Verdict::Stalled, evidence)
-            };
+        if let Some(stalled) = self.recent.hung.observe(&load, host) {
+            return stalled;
         }
         if !load.is_counted {
             return Assessment::default();

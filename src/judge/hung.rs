@@ -2,6 +2,7 @@
 
 use super::load::Load;
 use super::thresholds::{LEAKED_S, ON_TIME, PATIENCE_S, PATIENCE_STEPS, RING};
+use super::verdict::{Assessment, Evidence, Verdict};
 use crate::metrics::HostStats;
 
 /// Standard deviations of a Poisson number by which more requests are in flight than completions explain: chance hardly ever
@@ -16,15 +17,6 @@ struct HungStep {
     in_flight: f64,
     /// The mean queue of all requests that completed.
     queue: f64,
-}
-
-/// Requests that hang.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Hung {
-    /// At least this number of requests.
-    pub(super) requests: u64,
-    /// Seconds for which they have been in flight at least.
-    pub(super) for_s: f64,
 }
 
 /// Finds requests that hang: for five seconds, each sample has more in flight than those that complete explain: the longest mean
@@ -43,8 +35,8 @@ pub(super) struct HungRequests {
 }
 
 impl HungRequests {
-    /// Takes a step. Returns the requests that hang, also in the step in which they come back; `None` if none do.
-    pub(super) fn observe(&mut self, load: &Load, host: &HostStats) -> Option<Hung> {
+    /// Takes a step. Returns the judgement that requests hang, also in the step in which they come back; `None` if none do.
+    pub(super) fn observe(&mut self, load: &Load, host: &HostStats) -> Option<Assessment> {
         let Some([begin, end]) = load.in_flight else {
             *self = Self::default();
             return None;
@@ -80,16 +72,20 @@ impl HungRequests {
             } else {
                 window_s
             };
-            return Some(self.hung(least));
+            return Some(self.hung(least, load));
         }
         let have_returned = was_hanging > 0.0 && end <= begin - was_hanging + noise + 1.0;
-        have_returned.then(|| self.hung(was_hanging))
+        have_returned.then(|| self.hung(was_hanging, load))
     }
 
-    fn hung(&self, requests: f64) -> Hung {
-        Hung {
+    fn hung(&self, requests: f64, load: &Load) -> Assessment {
+        let evidence = Evidence::Hung {
             requests: requests as u64,
             for_s: self.for_s,
+        };
+        Assessment {
+            late_s: self.for_s - load.seconds,
+            ..Assessment::of(Verdict::Stalled, evidence)
         }
     }
 

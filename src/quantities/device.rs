@@ -12,31 +12,29 @@ use crate::metrics::DataFlag;
 type Measure = (Unit, fn(Requests, &Judged) -> Option<f64>);
 
 const RATE: Measure = (PerSecond, |requests, judged| {
-    requests.completed_in(judged).per_s()
+    requests.completed(judged).per_s()
 });
 const THROUGHPUT: Measure = (KibPerSecond, |requests, judged| {
-    requests.completed_in(judged).kib_per_s()
+    requests.completed(judged).kib_per_s()
 });
 const MERGES: Measure = (PerSecond, |requests, judged| {
-    requests.completed_in(judged).merges_per_s()
+    requests.completed(judged).merges_per_s()
 });
 const MERGED: Measure = (RequestPercent, |requests, judged| {
-    requests.completed_in(judged).merge_pct()
+    requests.completed(judged).merge_pct()
 });
 const LATENCY: Measure = (Milliseconds, |requests, judged| {
-    requests.completed_in(judged).await_ms()
+    requests.completed(judged).await_ms()
 });
 const MEAN_SIZE: Measure = (Kib, |requests, judged| {
-    requests.completed_in(judged).size_kib()
+    requests.completed(judged).size_kib()
 });
-const MEAN_QUEUE: Measure = (Mean, |requests, judged| {
-    requests.completed_in(judged).queue()
-});
+const MEAN_QUEUE: Measure = (Mean, |requests, judged| requests.completed(judged).queue());
 const SLOWDOWN: Measure = (Times, Requests::saturation);
 
 // Of all requests of the device.
 const LONGEST: Measure = (Milliseconds, |_, judged| {
-    max([Reads, Writes, Discards].map(|kind| kind.completed_in(judged).await_ms()))
+    max([Reads, Writes, Discards].map(|kind| kind.completed(judged).await_ms()))
 });
 const HIGHEST: Measure = (Times, |_, judged| {
     max([Reads, Writes, Flushes].map(|kind| kind.saturation(judged)))

@@ -87,7 +87,7 @@ impl Quantity {
         if self.is_over_time() {
             return Some((value, judged.interval.seconds()));
         }
-        let requests = self.requests.completed_in(judged);
+        let requests = self.requests.completed(judged);
         let merges = match self.unit {
             Unit::RequestPercent => requests.merges.sum,
             _ => 0.0,
@@ -98,7 +98,7 @@ impl Quantity {
 
 impl Requests {
     /// Those of this kind that completed.
-    pub fn completed_in(self, judged: &Judged) -> Completed {
+    pub fn completed(self, judged: &Judged) -> Completed {
         let interval = &judged.interval;
         match self {
             Self::Reads => interval.reads,
@@ -107,9 +107,9 @@ impl Requests {
             Self::Flushes => interval.flushes,
             Self::ReadsAndWrites => interval.reads_and_writes(),
             Self::Data => Self::ReadsAndWrites
-                .completed_in(judged)
+                .completed(judged)
                 .beside(&interval.discards),
-            Self::All => Self::Data.completed_in(judged).beside(&interval.flushes),
+            Self::All => Self::Data.completed(judged).beside(&interval.flushes),
         }
     }
 

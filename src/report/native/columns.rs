@@ -168,7 +168,7 @@ impl Column {
             (_, None) => return push_right("-", width, out),
             (Latency, Some(await_ms)) => latency_figure(
                 await_ms,
-                &self.quantity.requests.completed_in(&activity.judged),
+                &self.quantity.requests.completed(&activity.judged),
             ),
             (Util, Some(util)) => percent_figure(util).with_suffix(activity.flag.map(|_| b'?')),
             (Number | Saturation, Some(value)) => format_of(self.quantity.unit)(value),
