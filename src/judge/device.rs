@@ -87,18 +87,6 @@ struct Done {
     kib_rate: f64,
 }
 
-/// The verdict on one kind of requests, and what it rests on.
-struct Finding {
-    direction: IoDirection,
-    verdict: Verdict,
-    latency: Latency,
-    /// Where the unloaded latency is known from; `None` if it is unknown.
-    source: Option<BaselineSource>,
-    /// The second of the run at which it was seen; `None` if it is known from elsewhere.
-    seen_s: Option<f64>,
-    doubt: Option<Doubt>,
-}
-
 /// The latest steps in a row.
 #[derive(Clone, Debug, Default)]
 struct Recent {
@@ -171,8 +159,7 @@ impl DeviceJudge {
         let is_steady = before.is_some_and(|before| {
             LESS * load.queue.max(before) <= load.queue.min(before) + STEADY_QUEUE
         });
-        let findings = self.findings(&load, is_steady);
-        let mut assessment = self.assess(findings);
+        let mut assessment = assessment_of(self.latencies(&load, is_steady));
         self.recent.last = assessment.verdict;
         let saturations = [assessment.read_saturation, assessment.write_saturation];
         let mut over = saturations.map(Option::unwrap_or_default);
@@ -188,53 +175,22 @@ impl DeviceJudge {
         assessment
     }
 
-    /// What is found of the reads, the writes and the flushes, as far as they matter.
-    fn findings(&mut self, load: &Load, is_steady: bool) -> Vec<Finding> {
-        let mut findings = Vec::with_capacity(3);
+    /// The latencies of reads, writes and flushes, as far as they matter, with the verdict on each.
+    fn latencies(&mut self, load: &Load, is_steady: bool) -> Vec<Latency> {
+        let mut latencies = Vec::with_capacity(3);
         for kind in 0..2 {
             let requests = load.kinds[kind];
             let matters = requests.ms > SHARE * load.ms() || load.queue_of(kind) >= SOMEONE;
             if requests.count >= FEW && matters {
-                findings.push(self.judge_kind(kind, load, is_steady));
+                latencies.push(self.judge_kind(kind, load, is_steady));
             } else if requests.count > 0.0 && matters {
-                findings.push(self.judge_few(kind, load));
+                latencies.push(self.judge_few(kind, load));
             }
         }
         if load.kinds[2].count >= FEW {
-            findings.push(self.judge_flushes(load));
+            latencies.push(self.judge_flushes(load));
         }
-        findings
-    }
-
-    /// The judgement that follows from findings: the worst verdict of them, whose evidence comes first.
-    fn assess(&self, mut findings: Vec<Finding>) -> Assessment {
-        let verdicts = findings.iter().map(|finding| finding.verdict);
-        let verdict = verdicts.max().unwrap_or(Verdict::Ok);
-        findings.sort_by_key(|finding| finding.verdict != verdict);
-        let mut assessment = Assessment {
-            verdict: Some(verdict),
-            ..Assessment::default()
-        };
-        for finding in findings {
-            let saturation = finding.latency.saturation;
-            match finding.direction {
-                IoDirection::Reads | IoDirection::Both => assessment.read_saturation = saturation,
-                IoDirection::Writes => assessment.write_saturation = saturation,
-                IoDirection::Flushes => assessment.flush_saturation = saturation,
-            }
-            if finding.verdict == verdict {
-                assessment.baseline_source = assessment.baseline_source.or(finding.source);
-            }
-            assessment.evidence.push(Evidence::Latency {
-                direction: finding.direction,
-                verdict: finding.verdict,
-                latency: finding.latency,
-                source: finding.source,
-                seen_s_ago: finding.seen_s.map(|seen_s| (self.run_s - seen_s).max(0.0)),
-                doubt: finding.doubt,
-            });
-        }
-        assessment
+        latencies
     }
 
     /// Idle, or requests in flight of which none completes.
@@ -266,7 +222,7 @@ impl DeviceJudge {
     }
 
     /// The verdict on reads or on writes.
-    fn judge_kind(&mut self, kind: usize, load: &Load, is_steady: bool) -> Finding {
+    fn judge_kind(&mut self, kind: usize, load: &Load, is_steady: bool) -> Latency {
         let requests = load.kinds[kind];
         let (ms, kib) = (requests.await_ms(), requests.size_kib());
         let size = size_class(kib);
@@ -283,16 +239,14 @@ impl DeviceJudge {
         let does_less = self.does_less(kind, load, size, ms);
         let bounds = self.knowledge.ranges[kind].bounds(kib, load.rate(), load.queue_of(kind));
         let (verdict, doubt) = self.verdict_of(kind, load, &bounds, does_less);
-        Finding {
+        Latency {
             direction: load.direction(kind),
             verdict,
-            latency: Latency {
-                await_ms: ms,
-                queue: load.queue,
-                saturation: bounds.saturation(ms),
-            },
+            await_ms: ms,
+            queue: load.queue,
+            saturation: bounds.saturation(ms),
             source: bounds.source,
-            seen_s: bounds.seen_s,
+            seen_s_ago: self.seconds_since(bounds.seen_s),
             doubt,
         }
     }
@@ -357,7 +311,7 @@ impl DeviceJudge {
     }
 
     /// The verdict on a handful of requests: only what somebody felt is trouble. Nothing is learned from them.
-    fn judge_few(&self, kind: usize, load: &Load) -> Finding {
+    fn judge_few(&self, kind: usize, load: &Load) -> Latency {
         let requests = load.kinds[kind];
         let (ms, queue) = (requests.await_ms(), load.queue_of(kind));
         let bounds = self.knowledge.ranges[kind].bounds(requests.size_kib(), load.rate(), queue);
@@ -371,18 +325,20 @@ impl DeviceJudge {
         } else {
             Verdict::Busy
         };
-        Finding {
+        Latency {
             direction: load.direction(kind),
             verdict,
-            latency: Latency {
-                await_ms: ms,
-                queue: load.queue,
-                saturation: hi.is_finite().then(|| ms / hi),
-            },
+            await_ms: ms,
+            queue: load.queue,
+            saturation: hi.is_finite().then(|| ms / hi),
             source: bounds.source,
-            seen_s: bounds.seen_s,
+            seen_s_ago: self.seconds_since(bounds.seen_s),
             doubt: (verdict == Verdict::Busy).then_some(Doubt::FewRequests),
         }
+    }
+
+    fn seconds_since(&self, run_s: Option<f64>) -> Option<f64> {
+        run_s.map(|run_s| (self.run_s - run_s).max(0.0))
     }
 
     /// Returns whether the device does fewer requests and fewer KiB than when requests of this size were at most half as
@@ -413,7 +369,7 @@ impl DeviceJudge {
 
     /// The verdict on flushes, which have no size, and which the kernel merges: slow or not, nothing else. Where other requests
     /// queue, they explain it unless people would notice.
-    fn judge_flushes(&mut self, load: &Load) -> Finding {
+    fn judge_flushes(&mut self, load: &Load) -> Latency {
         let flushes = load.kinds[2];
         let ms = flushes.await_ms();
         let range = &mut self.knowledge.ranges[2];
@@ -426,17 +382,37 @@ impl DeviceJudge {
             && load.queue_of(2) >= SOMEONE
             && (load.queue < QUEUE || ms - hi >= MATTERS_MS);
         let verdict = if is_slow { Verdict::Slow } else { Verdict::Ok };
-        Finding {
+        Latency {
             direction: IoDirection::Flushes,
             verdict,
-            latency: Latency {
-                await_ms: ms,
-                queue: load.queue_of(2),
-                saturation: lowest.map(|_| ms / hi),
-            },
+            await_ms: ms,
+            queue: load.queue_of(2),
+            saturation: lowest.map(|_| ms / hi),
             source: lowest.map(|_| BaselineSource::Lowest),
-            seen_s: lowest.map(|lowest| lowest.at_s),
+            seen_s_ago: self.seconds_since(lowest.map(|lowest| lowest.at_s)),
             doubt: None,
         }
     }
+}
+
+/// The judgement that follows from latencies: the worst verdict on them, whose evidence comes first.
+fn assessment_of(mut latencies: Vec<Latency>) -> Assessment {
+    let verdicts = latencies.iter().map(|latency| latency.verdict);
+    let verdict = verdicts.max().unwrap_or(Verdict::Ok);
+    latencies.sort_by_key(|latency| latency.verdict != verdict);
+    let mut assessment = Assessment::without_evidence(verdict);
+    for latency in latencies {
+        match latency.direction {
+            IoDirection::Reads | IoDirection::Both => {
+                assessment.read_saturation = latency.saturation;
+            }
+            IoDirection::Writes => assessment.write_saturation = latency.saturation,
+            IoDirection::Flushes => assessment.flush_saturation = latency.saturation,
+        }
+        if latency.verdict == verdict {
+            assessment.baseline_source = assessment.baseline_source.or(latency.source);
+        }
+        assessment.evidence.push(Evidence::Latency(latency));
+    }
+    assessment
 }

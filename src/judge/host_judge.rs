@@ -622,11 +622,11 @@ fn clear_below(assessment: &mut Assessment, above: &str) {
     }
     assessment
         .evidence
-        .retain(|one| matches!(one, Evidence::Latency { .. } | Evidence::Health(_)));
+        .retain(|one| matches!(one, Evidence::Latency(_) | Evidence::Health(_)));
     for evidence in &mut assessment.evidence {
-        if let Evidence::Latency { verdict, doubt, .. } = evidence {
-            *verdict = Verdict::Ok;
-            *doubt = None;
+        if let Evidence::Latency(latency) = evidence {
+            latency.verdict = Verdict::Ok;
+            latency.doubt = None;
         }
     }
     let above = above.to_owned();

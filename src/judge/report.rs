@@ -147,7 +147,7 @@ impl DeviceAnalysis {
             return;
         };
         let weight = match evidence {
-            Evidence::Latency { latency, .. } => latency.saturation.unwrap_or(latency.queue),
+            Evidence::Latency(latency) => latency.saturation.unwrap_or(latency.queue),
             Evidence::NothingCompleted { for_s, .. } | Evidence::Hung { for_s, .. } => *for_s,
             Evidence::ConstantRate(plateau) => plateau.seconds,
             Evidence::SlowBesidePeers(slow) => slow.lasted_s,
