@@ -20,6 +20,8 @@ use crate::pt_diskstats;
 use crate::quantities;
 use crate::report::layout::DEFAULT_WIDTH;
 use crate::report::manual::{Page, Terms, find_term, names, page, styled};
+use crate::report::native::sort_keys;
+use crate::typo::{did_you_mean, most_similar};
 
 /// Returns the program and its commands.
 pub(super) fn command() -> Command {
@@ -85,9 +87,9 @@ pub(super) fn print_help(topic: &str, context: &mut RunContext<'_>) -> Result<Ex
         }
     };
     if text.is_empty() {
-        return Err(usage_error(format!(
-            "no help on '{topic}'; 'blkstat help' lists the pages"
-        )));
+        let known = names().chain(sort_keys());
+        let end = did_you_mean(topic, known, "'blkstat help' lists the pages");
+        return Err(usage_error(format!("no help on '{topic}'{end}")));
     }
     let mut text = text.into_bytes();
     context.make_displayable(&mut text);
@@ -175,8 +177,13 @@ pub(super) fn option_term(option: &Arg) -> (String, String) {
         .map(|short| format!("-{short}, "))
         .unwrap_or_default();
     let long = option.get_long().unwrap_or_default();
-    let term = format!("{short}--{long} {}", value_names(option));
-    (term.trim().to_owned(), meaning(option))
+    let names = value_names(option);
+    let value = match option.is_require_equals_set() {
+        true => format!("[={names}]"),
+        false => format!(" {names}"),
+    };
+    let term = format!("{short}--{long}{value}");
+    (term.trim_end().to_owned(), meaning(option))
 }
 
 fn value_names(argument: &Arg) -> String {
@@ -242,7 +249,7 @@ const SCHEDULE_OPTIONS: &str =
 /// Those for devices.
 const DEVICE_OPTIONS: &str = "--device --devices --dev --disk --disks";
 /// Other names of options that other tools and 0.1.0 have, with ours.
-const SYNONYMS: [(&str, &str); 13] = [
+const SYNONYMS: [(&str, &str); 14] = [
     ("--saturated-at", "--saturation-threshold"),
     ("--file", "--from"),
     ("--input", "--from"),
@@ -251,6 +258,7 @@ const SYNONYMS: [(&str, &str); 13] = [
     ("--start", "--begin"),
     ("--until", "--end"),
     ("--filter", "--devices-regex"),
+    ("--no-color", "--color never"),
     ("--regex", "--devices-regex"),
     ("--limit", "--top"),
     ("--columns", "--show"),
@@ -312,7 +320,10 @@ pub(super) fn message_for_unknown_option(
         .iter()
         .find(|(other, _)| *other == option)
         .map(|(_, ours)| *ours);
-    if let Some(ours) = synonym.filter(|ours| has_option(used, ours)) {
+    if let Some(ours) = synonym
+        && let Some(name) = ours.split(' ').next()
+        && has_option(used, name)
+    {
         return meant(ours);
     }
     let all = [&program].into_iter().chain(program.get_subcommands());
@@ -323,7 +334,9 @@ pub(super) fn message_for_unknown_option(
     if !owners.is_empty() {
         return Some(format!("{found}; it is an option of {}", owners.join(", ")));
     }
-    if let Some(similar) = similar {
+    if let Some(similar) = similar
+        && most_similar(option, [similar], option.len() / 3).is_some()
+    {
         return meant(similar);
     }
     let is_pt_diskstats = name.is_none()
@@ -387,12 +400,8 @@ fn full_name(command: &Command) -> String {
 
 /// Returns the command whose name is most similar to `word`; `None` if none is similar.
 pub(super) fn similar_command(word: &str) -> Option<String> {
-    let distance = |command: &String| strsim::damerau_levenshtein(command, word);
-    // A typo rarely changes more than a third of a word.
-    command_names()
-        .into_iter()
-        .filter(|name| distance(name) <= name.len() / 3)
-        .min_by_key(distance)
+    let names = command_names();
+    most_similar(word, names.iter().map(String::as_str), word.len() / 3).map(str::to_owned)
 }
 
 #[cfg(test)]

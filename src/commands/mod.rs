@@ -321,16 +321,17 @@ fn clap_error(error: &clap::Error, arguments: &[OsString]) -> ArgError {
         .take_while(|line| !line.starts_with("Usage:"))
         .map(str::trim)
         .collect();
-    // No option is meant as a value here.
-    let is_relevant = |line: &&&str| {
-        !line.is_empty() && !line.starts_with("For more") && !line.starts_with("tip: to pass")
-    };
-    let relevant = lines.iter().filter(is_relevant).copied();
-    let line = relevant.collect::<Vec<_>>().join("; ");
+    let mut relevant = Vec::new();
+    for line in lines {
+        // What clap takes for similar often is not.
+        if !line.is_empty() && !line.starts_with("For more") && !line.starts_with("tip:") {
+            relevant.push(line);
+        }
+    }
+    let line = relevant.join("; ");
     let line = line
         .strip_prefix("error: ")
         .unwrap_or(&line)
-        .replace("; tip: ", "; ")
         .replace(":; ", ": ");
     let command = arguments
         .get(1)

@@ -32,7 +32,7 @@ use crate::exit::Exit;
 use crate::intervals::{DeviceSelection, IntervalRows};
 use crate::os_error::os_error_text;
 use crate::report::prometheus::{
-    ALERT_RULES, ALERT_TESTS, DASHBOARD, END, PEER_RULES, common_labels, metrics_text,
+    ALERT_RULES, ALERT_TESTS, DASHBOARD, END, LABELS, PEER_RULES, common_labels, metrics_text,
     node_exporter_rules, push_metadata, push_metrics,
 };
 use crate::sanitize::sanitize;
@@ -350,7 +350,7 @@ fn label(word: &str) -> Result<(String, String), String> {
         .split_once('=')
         .filter(|(name, _)| is_name(name))
         .ok_or("expected NAME=VALUE, such as instance=db1")?;
-    if OWN_LABELS.split(' ').any(|own| own == name) {
+    if LABELS.contains(&name) {
         return Err(format!("the metrics already have a label '{name}'"));
     }
     Ok((name.to_owned(), value.to_owned()))
@@ -364,9 +364,6 @@ fn repeated_name(labels: &[(String, String)]) -> Option<&str> {
         .map(|(name, _)| name.as_str())
         .find(|name| !names.insert(*name))
 }
-
-/// The labels that metrics have themselves.
-const OWN_LABELS: &str = "device name kind role model serial identity verdict direction source le cgroup version quantile state";
 
 /// Prints a point for the first sample, for the first in every multiple of a time, and for the last one.
 struct Backfill {
