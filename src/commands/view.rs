@@ -4,12 +4,13 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 
 use super::follow::{Observer, Run, follow};
-use super::help::similar_command;
+
 use super::hindsight::open_view;
 use super::options::{
     ANY_FIRST, CsvKind, Host, SelectionOptions, SourceOptions, VerdictOptions, WidthOption,
     line_format, sort_key,
 };
+use super::suggestions::similar_command;
 use crate::console::RunContext;
 use crate::exit::Exit;
 use crate::intervals::{DeviceInterval, DeviceSelection, IntervalRows, NotFound};
