@@ -113,25 +113,23 @@ impl<'a> Times<'a> {
 
     /// The time of the whole run with its date and zone: `2026-11-20 16:04:14-16:06:00 UTC`; the unit without a clock.
     fn run(&self) -> String {
-        let Some((first, last)) = self.clock.range() else {
+        let Some((begin, end)) = self.clock.range() else {
             return "no timestamps: times are seconds from the start".to_owned();
         };
         let with_date = Self {
             only_date: None,
             ..*self
         };
-        let moment = |at| Moment {
+        let [first, last] = [begin, end].map(|at| Moment {
             at: Some(at),
             run_s: 0.0,
-        };
-        let range = with_date.both(moment(first), moment(last)).join("-");
+        });
+        let range = with_date.both(first, last).join("-");
         if self.has_offsets {
             return range;
         }
-        format!(
-            "{range} {}",
-            last.to_zoned(self.zone.clone()).strftime("%Z")
-        )
+        let zone = end.to_zoned(self.zone.clone()).strftime("%Z");
+        format!("{range} {zone}")
     }
 
     fn with_date(&self, at: Timestamp) -> String {
@@ -555,16 +553,21 @@ fn hidden_wait_sentence(host: &HostReport) -> Option<String> {
 }
 
 fn dirty_memory_sentence(host: &HostReport) -> Option<String> {
-    let used = |range: &Range| {
-        let (mean, max) = range.mean.zip(range.max.filter(|max| *max > 0.0))?;
-        Some(format!("{} on average, {} at most", mib(mean), mib(max)))
+    let dirty = used_memory(&host.dirty_kib)?;
+    let writeback = match used_memory(&host.writeback_kib) {
+        Some(used) => format!("; under writeback: {used}"),
+        None => String::new(),
     };
-    let writeback = used(&host.writeback_kib).map(|used| format!("; under writeback: {used}"));
-    Some(format!(
-        "Dirty memory: {}{}.",
-        used(&host.dirty_kib)?,
-        writeback.unwrap_or_default()
-    ))
+    Some(format!("Dirty memory: {dirty}{writeback}."))
+}
+
+/// The mean and the maximum of an amount of memory; `None` if there was never any.
+fn used_memory(kib: &Range) -> Option<String> {
+    let (mean, max) = (kib.mean?, kib.max?);
+    if max <= 0.0 {
+        return None;
+    }
+    Some(format!("{} on average, {} at most", mib(mean), mib(max)))
 }
 
 /// The percentage of the time in which all tasks waited, as the end of a clause; empty if it is unknown.
