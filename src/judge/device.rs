@@ -38,15 +38,15 @@ impl DeviceKnowledge {
     /// What is known before the first step: `settings`, and the counters of the device at that time.
     pub(super) fn new(settings: &Settings, counters: &Counters) -> Self {
         let DeviceBaseline { read, write, flush } = settings.baseline.clone().unwrap_or_default();
-        let since_boot = |requests: &CountedRequests| {
-            let is_timed = counters.columns != Columns::Partition;
-            let kib = requests.sectors as f64 * SECTOR_BYTES as f64 / 1024.0;
-            SinceBoot::of(requests.ios as f64, kib, requests.ms as f64).filter(|_| is_timed)
-        };
+        let (mut reads, mut writes) = (None, None);
+        if counters.columns != Columns::Partition {
+            reads = since_boot(&counters.reads);
+            writes = since_boot(&counters.writes);
+        }
         Self {
             ranges: [
-                Range::new(settings, &read, since_boot(&counters.reads)),
-                Range::new(settings, &write, since_boot(&counters.writes)),
+                Range::new(settings, &read, reads),
+                Range::new(settings, &write, writes),
                 Range::new(settings, &flush, None),
             ],
             rates: RateHistory::new(settings.device, settings.cap),
@@ -76,6 +76,11 @@ impl DeviceKnowledge {
         self.ranges.iter_mut().for_each(Range::forget_steps);
         self.rates.forget_steps();
     }
+}
+
+fn since_boot(requests: &CountedRequests) -> Option<SinceBoot> {
+    let kib = requests.sectors as f64 * SECTOR_BYTES as f64 / 1024.0;
+    SinceBoot::of(requests.ios as f64, kib, requests.ms as f64)
 }
 
 /// A step in the memory of the guard: see [`DeviceJudge::does_less`].

@@ -102,7 +102,7 @@ impl DeviceAnalysis {
             self.note_plateau(plateau, run_s, seconds);
         }
         let has_util = flag.is_none() && seconds >= MIN_UTIL_INTERVAL_S;
-        if let Some(util) = stats.util_pct().filter(|_| has_util) {
+        if has_util && let Some(util) = stats.util_pct() {
             self.util_pct.add(util, seconds);
         }
         let both = stats.reads_and_writes();
@@ -225,11 +225,10 @@ impl DeviceAnalysis {
             ..self.writes.finish()
         };
         let all = self.both.finish();
-        let plateaus: Vec<Plateau> = self
-            .plateaus
-            .iter()
-            .map(|one| one.plateau.clone())
-            .collect();
+        let mut plateaus = Vec::new();
+        for one in &self.plateaus {
+            plateaus.push(one.plateau.clone());
+        }
         let verdict = self.sum.times.summary();
         let worst = verdict.and_then(|verdict| self.worst[verdict as usize].take());
         let mut report = DeviceReport {
@@ -337,20 +336,20 @@ fn background_writes(report: &DeviceReport, host: &HostReport) -> Option<OtherCa
         report.verdict,
         Some(Verdict::Queueing | Verdict::Saturated | Verdict::Capped)
     );
-    let is_slow = |saturation: &f64| *saturation >= MORE;
-    if !is_loaded || report.read.saturation.p95.as_ref().is_some_and(is_slow) {
-        return None;
-    }
-    let p95_saturation = report.write.saturation.p95.filter(is_slow)?;
+    let read_saturation = report.read.saturation.p95.unwrap_or(0.0);
+    let p95_saturation = report.write.saturation.p95?;
     let some_pct = host.io_pressure_some_pct.mean?;
     let max_writeback_kib = host.writeback_kib.max?;
-    (some_pct < LOW_IO_PRESSURE_PCT && max_writeback_kib > 0.0).then_some(
-        OtherCause::BackgroundWrites {
-            p95_saturation,
-            some_pct,
-            max_writeback_kib,
-        },
-    )
+    let is_only_of_writes = read_saturation < MORE && p95_saturation >= MORE;
+    let does_nobody_wait = some_pct < LOW_IO_PRESSURE_PCT;
+    if !is_loaded || !is_only_of_writes || !does_nobody_wait || max_writeback_kib <= 0.0 {
+        return None;
+    }
+    Some(OtherCause::BackgroundWrites {
+        p95_saturation,
+        some_pct,
+        max_writeback_kib,
+    })
 }
 
 /// The number of intervals that are not in the report, or not in all of it, by reason.
