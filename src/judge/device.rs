@@ -168,9 +168,9 @@ impl DeviceJudge {
         self.recent.last = assessment.verdict;
         let saturations = [assessment.read_saturation, assessment.write_saturation];
         let mut over = saturations.map(Option::unwrap_or_default);
-        for kind in 0..2 {
-            if load.kinds[kind].count < FEW {
-                over[kind] = 0.0;
+        for (over, requests) in over.iter_mut().zip(load.kinds) {
+            if requests.count < FEW {
+                *over = 0.0;
             }
         }
         if let Some(plateau) = self.knowledge.rates.observe(&load, over) {
