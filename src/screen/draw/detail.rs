@@ -279,10 +279,8 @@ impl App {
             return;
         };
         // Cgroups are counted for whole devices.
-        let name = match shown.frame.topology.disk_of(shown.device.device()) {
-            Some(disk) if !disk.is_empty() => disk,
-            _ => shown.device.device(),
-        };
+        let device = shown.device.device();
+        let name = shown.frame.topology.disk_of(device).unwrap_or(device);
         if !shown.is_page {
             if let Some(text) = who_line(name, attribution) {
                 push_wrapped(&text, shown.width, Style::new(), lines);
