@@ -150,7 +150,7 @@ impl Selection {
                 partitions: true,
                 key: DeviceKey::Name(disk),
                 ..
-            }) => Some(disk.as_str()),
+            }) => Some(disk.as_str()).filter(|disk| !disk.is_empty()),
             _ => None,
         });
         let partitions = |disk| {
@@ -222,7 +222,7 @@ impl DeviceEntry {
     }
 }
 
-/// Entries in their order, each device once.
+/// Entries in their order, each device once; see [`Self::insert`].
 struct EntryList<'a> {
     devices: &'a [Device],
     entries: Vec<ReportEntry>,
@@ -246,14 +246,18 @@ impl EntryList<'_> {
                 only_if_used: false,
             };
             self.insert(entry, sorts_as, is_sorted);
+        } else {
+            // Its place is taken all the same.
+            self.names.insert(named.shown.clone());
         }
     }
 
     /// Inserts a device, unless the list has it: before the first one with a greater name, or at the end if the
-    /// order is not by name. `sorts_as` replaces its own name in the comparison.
+    /// order is not by name. `sorts_as` replaces its own name in comparisons with those before it, so that iostat lists
+    /// a device again that is named by its mapped name.
     fn insert(&mut self, entry: DeviceEntry, sorts_as: Option<&str>, is_sorted: bool) {
         let key = entry.sort_key(self.devices);
-        if !self.names.insert(key.to_owned()) {
+        if !self.names.insert(key.to_owned()) && sorts_as.is_none() {
             return;
         }
         let key = sorts_as.unwrap_or(key);
