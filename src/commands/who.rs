@@ -160,13 +160,13 @@ impl Output<'_> {
             self.has_attribution = true;
             self.unread_s = 0.0;
             let (is_live, may_read_all) = (intervals.is_live(), has_process_io_capabilities());
-            self.said
-                .say(attribution.problem.map(problem_text), context);
-            self.said.say(hung_read_text(attribution), context);
             self.said.say(
                 hidden_processes_text(attribution, is_live, may_read_all),
                 context,
             );
+            self.said
+                .say(attribution.problem.map(problem_text), context);
+            self.said.say(hung_read_text(attribution), context);
         } else {
             self.unread_s += header.elapsed_s;
         }
