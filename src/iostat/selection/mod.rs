@@ -145,28 +145,23 @@ impl Selection {
 
     /// Returns the partitions of the disks that were selected together with their partitions.
     fn partitions_of_items(&self, devices: &[Device], topology: &Topology) -> Vec<NamedDevice> {
-        let disks = self.items.iter().filter_map(|item| match item {
-            SelectedItem::Device(NamedDevice {
-                partitions: true,
-                key: DeviceKey::Name(disk),
-                ..
-            }) => Some(disk.as_str()).filter(|disk| !disk.is_empty()),
-            _ => None,
-        });
-        let partitions = |disk| {
-            devices
-                .iter()
-                .filter(move |device| topology.disk_of(&device.name) == Some(disk))
-        };
-        let named = |partition: &Device| match (partition.major, partition.minor) {
-            // A device of `-f` may have no number.
-            (0, 0) => NamedDevice::plain(&partition.name),
-            (major, minor) => NamedDevice {
-                key: DeviceKey::Number(major, minor),
-                ..NamedDevice::plain(&partition.name)
-            },
-        };
-        disks.flat_map(|disk| partitions(disk).map(named)).collect()
+        let mut found = Vec::new();
+        let mut owners: HashMap<&str, &DeviceKey> = HashMap::new();
+        for item in &self.items {
+            let SelectedItem::Device(named) = item else {
+                continue;
+            };
+            // A name belongs to the device that has it first.
+            let owner = owners.entry(&named.shown).or_insert(&named.key);
+            let DeviceKey::Name(disk) = &named.key else {
+                continue;
+            };
+            if named.partitions && *owner == &named.key && !disk.is_empty() {
+                let is_part = |device: &&Device| topology.disk_of(&device.name) == Some(disk);
+                found.extend(devices.iter().filter(is_part).map(named_partition));
+            }
+        }
+        found
     }
 
     /// Finds the partitions that the selected disks have at the start. iostat identifies them by device number, and
@@ -187,6 +182,17 @@ impl Selection {
             (self.items.iter().position(is_disk), listed.iter().position(|name| *name == partition.shown))
         });
         self.partitions = partitions;
+    }
+}
+
+fn named_partition(partition: &Device) -> NamedDevice {
+    match (partition.major, partition.minor) {
+        // A device of `-f` may have no number.
+        (0, 0) => NamedDevice::plain(&partition.name),
+        (major, minor) => NamedDevice {
+            key: DeviceKey::Number(major, minor),
+            ..NamedDevice::plain(&partition.name)
+        },
     }
 }
 
