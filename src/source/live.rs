@@ -247,12 +247,7 @@ impl DeviceDirectory {
     /// Combines the devices of the system, which `sample` has, with those of the directory.
     fn read(&self, sample: &mut Sample, on_error: impl FnMut(usize, LineError)) {
         let devices = if self.is_listing {
-            let mut listed = Sample::default();
-            let mut text = Vec::new();
-            if read_bytes_into(&self.path.join("diskstats"), &mut text).is_ok() {
-                parse_diskstats(&text, &mut listed, on_error);
-            }
-            listed.devices
+            self.read_list(on_error)
         } else {
             // The directory may lack device numbers, which the system has.
             self.read_files(sample)
@@ -275,6 +270,38 @@ impl DeviceDirectory {
                 None => sample.devices.push(device),
             }
         }
+    }
+
+    /// Reads DIR/diskstats. Like in iostat, a device that is listed again has its later counters at its first place.
+    fn read_list(&self, mut on_error: impl FnMut(usize, LineError)) -> Vec<Device> {
+        let mut text = Vec::new();
+        if read_bytes_into(&self.path.join("diskstats"), &mut text).is_err() {
+            return Vec::new();
+        }
+        let mut devices: Vec<Device> = Vec::new();
+        let mut places: HashMap<String, usize> = HashMap::new();
+        for (number, line) in (1..).zip(text.split(|byte| *byte == b'\n')) {
+            let mut device = Device::default();
+            match parse_line(line, &mut device) {
+                Ok(()) => {}
+                Err(_) if line.trim_ascii().is_empty() => continue,
+                Err(error) => {
+                    // Where both lists are read, messages have the name of that of the system.
+                    if self.precedence == Precedence::Alone {
+                        on_error(number, error);
+                    }
+                    continue;
+                }
+            }
+            match places.get(&device.name) {
+                Some(place) => devices[*place] = device,
+                None => {
+                    places.insert(device.name.clone(), devices.len());
+                    devices.push(device);
+                }
+            }
+        }
+        devices
     }
 
     /// Reads DIR/block/NAME/stat of every whole device, and DIR/block/NAME/PARTITION/stat of every partition. Like in

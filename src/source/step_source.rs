@@ -73,7 +73,7 @@ impl ReadFailure {
 /// Takes samples, and says which of them end an interval.
 pub struct StepSource<'a> {
     input: &'a Input,
-    clock: &'a dyn Clock,
+    pub(crate) clock: &'a dyn Clock,
     pub samples: SampleSource<'a>,
     /// True if samples of the running system are also taken within long intervals.
     subdivides: bool,

@@ -40,8 +40,11 @@ impl Session {
     ) -> Self {
         let (keyboard, terminal) = open_terminal();
         resize(&terminal, size);
-        let words = ["setsid", "--ctty", BLKSTAT, "top"];
-        let mut program = Program::new(&words).args(arguments.split_whitespace());
+        // Under nohup, SIGHUP would be ignored, which a program inherits.
+        let words = ["env", "--default-signal", "setsid", "--ctty", BLKSTAT];
+        let mut program = Program::new(&words)
+            .args(["top"])
+            .args(arguments.split_whitespace());
         for (name, value) in [("TERM", "xterm-256color"), ("LC_ALL", "C.UTF-8")]
             .iter()
             .chain(variables)

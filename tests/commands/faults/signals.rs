@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::support::{capture, host, write_host};
 use crate::support::clock::ManualClock;
 use crate::support::in_process::in_process;
-use crate::support::program::blkstat;
+use crate::support::program::{BLKSTAT, Program, blkstat};
 use crate::support::terminal::open_terminal;
 
 const BOTH: [Signal; 2] = [Signal::INT, Signal::TERM];
@@ -309,11 +309,11 @@ fn a_signal_restores_the_terminal() {
         let (_controller, terminal) = open_terminal();
         let local = || tcgetattr(&terminal).unwrap().local_modes;
         let before = local();
-        let words = format!(
-            "pt-diskstats --root {} --interval 60",
-            root.path().display()
-        );
-        let mut child = blkstat(&words)
+        // Under nohup, SIGHUP would be ignored, which a program inherits.
+        let words = ["env", "--default-signal", BLKSTAT, "pt-diskstats"];
+        let mut child = Program::new(&words)
+            .args(["--interval", "60", "--root"])
+            .args([root.path()])
             .stdin(terminal.try_clone().unwrap())
             .spawn(Stdio::null(), Stdio::null());
         let is_raw = || !local().contains(LocalModes::ICANON);
