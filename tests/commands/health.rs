@@ -174,7 +174,7 @@ fn facts_are_recorded_when_they_change_and_replayed() {
     );
     // A copy of a part that begins later has what was known then.
     let part = host.path().join("part");
-    let range = (Timestamp::from_second(40).unwrap(), Timestamp::MAX);
+    let range = Timestamp::from_second(40).unwrap()..=Timestamp::MAX;
     let mut copied = Vec::new();
     copy_capture_range(&file, range, &mut |text: &[u8]| {
         copied.extend_from_slice(text);

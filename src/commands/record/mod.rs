@@ -5,6 +5,7 @@
 //! After the first sample, the thread that samples opens files of /proc and /sys only.
 
 mod learner;
+mod rotation;
 pub(super) mod samples;
 
 use std::path::{Path, PathBuf, absolute};
@@ -12,11 +13,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use std::{io, thread};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use jiff::tz::TimeZone;
 
 use self::learner::Learner;
+use self::rotation::{kept_files, rotation, rotation_limits};
 pub(super) use self::samples::Recorder;
 use super::follow::Progress;
 use super::options::{
@@ -40,9 +42,7 @@ use crate::sink::{
     Destination, EndOnDrop, IfExists, RecordingFile, Rotation, WriteProgress, WriteQueue,
     block_device_message, rotated_name, write_recording,
 };
-use crate::source::{
-    DeviceResolver, HealthReader, IoScanner, Live, ReadFailure, ScanScope, read_topology,
-};
+use crate::source::{DeviceResolver, HostReader, ReadFailure, ScanScope, read_topology};
 
 /// The operands of `record`, for the help.
 pub(super) const OPERANDS: &[Operand] = &[
@@ -129,10 +129,99 @@ impl Record {
     /// If an argument is invalid, or a sample cannot be read or written; the message then includes the number of samples
     /// that were saved.
     pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
-        if let Some(word) = self
-            .file
-            .to_str()
-            .filter(|word| is_number_or_interval(word))
+        self.check_arguments()?;
+        let writes_to_output = self.file.as_os_str() == "-";
+        let name = if writes_to_output {
+            "standard output".into()
+        } else {
+            self.file.display().to_string()
+        };
+        let name: &str = &sanitize(&name);
+        if let Some(from) = &self.from {
+            return self.convert(from, name, context);
+        }
+        let (device_names, schedule) =
+            split_devices_and_schedule(&self.operands).map_err(usage_error)?;
+        let rotation = match self.rotate {
+            Some(limits) => Some(rotation(limits, self.keep).map_err(usage_error)?),
+            None => None,
+        };
+        let interval = schedule.interval.unwrap_or(DEFAULT_INTERVAL);
+        let baselines = self
+            .baseline
+            .load(Settings::default(), &host.saved_baselines, context)?;
+        let mut sample = Sample::default();
+        let scans = (!self.no_who).then_some(ScanScope::Everything);
+        let mut source = HostReader::start(&host.root, context.clock, scans)?;
+        let mut warnings = Warnings::about(&source.live.name());
+        source.read(&mut sample, |line, error| {
+            warnings.warn_line(line as u64, &error, context.err)
+        })?;
+        self.refuse_device_as_file(&sample)?;
+        let devices = kernel_names(&device_names, host, &sample.devices)
+            .map_err(|reason| NoData(format!("{}: {reason}", sanitize(&source.live.name()))))?;
+        let problem = Mutex::new(None);
+        let filter = RecordFilter {
+            devices: devices.clone(),
+            columns: (self.columns == "14").then_some(14),
+        };
+        let recorder = Recorder::new(
+            &host.root,
+            filter,
+            &baselines,
+            interval,
+            context.time_zone(),
+        );
+        let queue = &WriteQueue::new(MAX_QUEUE_BYTES).context("cannot start to write")?;
+        // The writer has it from now on.
+        let out = std::mem::replace(&mut context.out, no_output());
+        thread::scope(|scope| {
+            let _end = EndOnDrop(queue);
+            let mut learner = None;
+            if let Some(path) = &self.learn_baseline {
+                learner = Some(Learner::start(
+                    scope, path, devices, &host.root, interval, &baselines, &problem,
+                )?);
+            }
+            thread::Builder::new()
+                .name("writer".to_owned())
+                .stack_size(WRITER_STACK_BYTES)
+                .spawn_scoped(scope, move || {
+                    write_recording(queue, || self.open_destination(rotation, name, out))
+                })
+                .context("cannot start to write")?;
+            if !queue.wait_until_open(OPEN_PATIENCE) {
+                context.print_error(format_args!(
+                    "waiting to open {name}; samples are kept in memory until it is open"
+                ));
+            } else if let Some(error) = queue.take_error() {
+                return Err(error);
+            }
+            // Errors go to a terminal, and samples do not.
+            let writes_to_terminal = writes_to_output && context.is_terminal;
+            let shows_progress = context.err_is_terminal && !writes_to_terminal;
+            let start = sample.at.monotonic.unwrap_or_default();
+            let recording = Recording {
+                learner,
+                problem: &problem,
+                count: schedule.count,
+                name,
+                interval,
+                recorder,
+                source,
+                warnings,
+                events: FileEvents::default(),
+                queue,
+                progress: Progress::new(shows_progress, start),
+            };
+            recording.run(&mut sample, context)
+        })
+    }
+
+    /// Checks what clap cannot check.
+    fn check_arguments(&self) -> Result<()> {
+        if let Some(word) = self.file.to_str()
+            && is_number_or_interval(word)
         {
             return Err(usage_error(format!(
                 "missing FILE before '{word}'; usage: blkstat record FILE [DEVICE]... [INTERVAL [COUNT]] \
@@ -144,125 +233,26 @@ impl Record {
                 "--every needs a capture, such as --from CAPTURE",
             ));
         }
-        let writes_to_output = self.file.as_os_str() == "-";
-        let name = if writes_to_output {
-            "standard output".into()
-        } else {
-            self.file.display().to_string()
-        };
-        let name = sanitize(&name).into_owned();
-        if let Some(from) = &self.from {
-            return self.convert(from, &name, context);
-        }
-        let learns_in_file =
-            |learned: &PathBuf| absolute(learned).ok() == absolute(&self.file).ok();
-        if self.learn_baseline.as_ref().is_some_and(learns_in_file) {
+        if let Some(learned) = &self.learn_baseline
+            && absolute(learned).ok() == absolute(&self.file).ok()
+        {
             return Err(usage_error(
                 "--learn-baseline needs a different file than the recording",
             ));
         }
-        let (device_names, schedule) =
-            split_devices_and_schedule(&self.operands).map_err(usage_error)?;
-        let rotation = self
-            .rotate
-            .map(|limits| rotation(limits, self.keep))
-            .transpose();
-        let rotation = rotation.map_err(usage_error)?;
-        let interval = schedule.interval.unwrap_or(DEFAULT_INTERVAL);
-        let baselines = self
-            .baseline
-            .load(Settings::default(), &host.saved_baselines, context)?;
-        let mut source = Live::new(&host.root, context.clock).with_host_state();
-        let mut warnings = Warnings::about(&source.name());
-        let mut sample = Sample::default();
-        let scanner = match self.no_who {
-            false => Some(IoScanner::start(
-                &host.root,
-                context.clock,
-                ScanScope::Everything,
-            )?),
-            true => None,
-        };
-        // Before the first sample, so that waiting for it misses no deadline.
-        let health = HealthReader::start(&host.root, context.clock)?;
-        scanner.iter().for_each(IoScanner::wait_for_first);
-        health.wait_for_first();
-        source.read_first(&mut sample, |line, error| {
-            warnings.warn_line(line as u64, &error, context.err)
-        })?;
-        let is_file = |device: &&Device| self.file.as_os_str() == device.name.as_str();
-        if let Some(device) = sample.devices.iter().find(is_file) {
-            bail!(
-                "{}; ./{1} for a file named {1}",
-                block_device_message(&device.name),
-                device.name
+        Ok(())
+    }
+
+    /// Fails if FILE is the name of a device: what was meant is a device, and FILE is missing.
+    fn refuse_device_as_file(&self, sample: &Sample) -> Result<()> {
+        for Device { name, .. } in &sample.devices {
+            ensure!(
+                self.file.as_os_str() != name.as_str(),
+                "{}; ./{name} for a file named {name}",
+                block_device_message(name)
             );
         }
-        let devices = kernel_names(&device_names, host, &sample.devices)
-            .map_err(|reason| NoData(format!("{}: {reason}", sanitize(&source.name()))))?;
-        let writes_to_terminal = writes_to_output && context.is_terminal;
-        let problem = Mutex::new(None);
-        let columns = (self.columns == "14").then_some(14);
-        let filter = RecordFilter {
-            devices: devices.clone(),
-            columns,
-        };
-        let recorder = Recorder::new(
-            &host.root,
-            filter,
-            &baselines,
-            interval,
-            context.time_zone(),
-        );
-        let queue = WriteQueue::new(MAX_QUEUE_BYTES).context("cannot start to write")?;
-        // The writer has it from now on. Something without a size is not on the heap.
-        let out = std::mem::replace(&mut context.out, Box::leak(Box::new(io::sink())));
-        thread::scope(|scope| {
-            let _end = EndOnDrop(&queue);
-            let learner = self.learn_baseline.as_deref();
-            let learner = learner
-                .map(|path| {
-                    Learner::start(
-                        scope, path, devices, &host.root, interval, &baselines, &problem,
-                    )
-                })
-                .transpose()?;
-            let writer = thread::Builder::new()
-                .name("writer".to_owned())
-                .stack_size(WRITER_STACK_BYTES);
-            let (queue, file_name) = (&queue, name.clone());
-            let write =
-                move || write_recording(queue, || self.open_destination(rotation, &file_name, out));
-            writer
-                .spawn_scoped(scope, write)
-                .context("cannot start to write")?;
-            if !queue.wait_until_open(OPEN_PATIENCE) {
-                context.print_error(format_args!(
-                    "waiting to open {name}; samples are kept in memory until it is open"
-                ));
-            } else if let Some(error) = queue.take_error() {
-                return Err(error);
-            }
-            let shows_progress = context.err_is_terminal && !writes_to_terminal;
-            let start = sample.at.monotonic.unwrap_or_default();
-            let recording = Recording {
-                learner,
-                problem: &problem,
-                count: schedule.count,
-                name,
-                interval,
-                recorder,
-                source,
-                scanner,
-                health,
-                warnings,
-                events: FileEvents::default(),
-                queue,
-                shows_progress,
-                progress: Progress::new(shows_progress, start),
-            };
-            recording.run(&mut sample, context)
-        })
+        Ok(())
     }
 
     /// Opens the file of a recording, or takes standard output.
@@ -290,6 +280,11 @@ impl Record {
             &self.file, name, if_exists, rotation,
         )?)))
     }
+}
+
+/// An output that drops everything. Boxing a [`io::Sink`], which has no size, allocates nothing, so leaking it costs nothing.
+fn no_output() -> &'static mut io::Sink {
+    Box::leak(Box::new(io::sink()))
 }
 
 /// Resolves devices, given by any of their names, to kernel names.
@@ -332,18 +327,13 @@ struct Recording<'a> {
     /// The number of intervals; `None` for no limit.
     count: Option<u64>,
     /// The name of the recording in messages, without control characters.
-    name: String,
+    name: &'a str,
     interval: Duration,
     recorder: Recorder<'a>,
-    source: Live<'a>,
-    /// `None` if cgroups and processes are not recorded.
-    scanner: Option<IoScanner>,
-    health: HealthReader,
+    source: HostReader<'a>,
     warnings: Warnings,
     events: FileEvents,
     queue: &'a WriteQueue,
-    /// Errors go to a terminal, and samples do not.
-    shows_progress: bool,
     progress: Progress,
 }
 
@@ -351,35 +341,37 @@ impl Recording<'_> {
     /// Records until the end, and waits until all samples are written. `sample` is the first one.
     fn run(mut self, sample: &mut Sample, context: &mut RunContext<'_>) -> Result<Exit> {
         let ended = self.take_samples(sample, context);
-        self.learner
-            .iter_mut()
-            .for_each(|learner| learner.samples = None);
-        let is_written = self.wait_until_written(context);
+        if let Some(learner) = &mut self.learner {
+            learner.samples = None;
+        }
+        let write_result = self.wait_until_written(context);
         self.report_events(context);
         self.progress.clear(context);
-        let name = &self.name;
+        let name = self.name;
         if let Some(text) = skipped_scans_text(self.recorder.skipped_scans) {
             context.print_error(format_args!("{name}: {text}"));
         }
         self.warnings.finish(context.err);
         let state = self.queue.progress();
-        match ended.and_then(|exit| is_written.map(|()| exit)) {
-            Err(error) if !is_closed_pipe(&error) => {
-                bail!("{error:#}; {}", saved(&state, &self.recorder.zone))
-            }
-            ended => {
-                if self.shows_progress {
-                    let recorded = counted(state.samples, "sample");
-                    let devices = counted(self.recorder.devices.len() as u64, "device");
-                    let written = written(&state);
-                    let _ = writeln!(
-                        context.err,
-                        "recorded {recorded} of {devices} in {name}, {written}"
-                    );
-                }
-                ended
-            }
+        let outcome = match (ended, write_result) {
+            (Ok(exit), Ok(())) => Ok(exit),
+            (Err(error), _) | (_, Err(error)) => Err(error),
+        };
+        if let Err(error) = &outcome
+            && !is_closed_pipe(error)
+        {
+            bail!("{error:#}; {}", saved_text(&state, &self.recorder.zone));
         }
+        if self.progress.is_enabled {
+            let recorded = counted(state.samples, "sample");
+            let devices = counted(self.recorder.devices.len() as u64, "device");
+            let _ = writeln!(
+                context.err,
+                "recorded {recorded} of {devices} in {name}, {}",
+                written_text(&state)
+            );
+        }
+        outcome
     }
 
     /// Takes samples until COUNT is reached, a signal comes, or an error occurs.
@@ -387,22 +379,16 @@ impl Recording<'_> {
         let start = sample.at.monotonic.unwrap_or_default();
         let mut deadlines = Deadlines::new(start, self.interval);
         loop {
-            let now = sample.at.monotonic.unwrap_or_default();
-            sample.io_scan = self
-                .scanner
-                .as_mut()
-                .and_then(|scanner| scanner.latest(now));
-            if sample
-                .io_scan
-                .as_ref()
-                .is_some_and(|scan| scan.has_long_wait())
+            if let Some(scan) = &sample.io_scan
+                && scan.has_long_wait()
             {
-                self.health.request();
+                self.source.health.request();
             }
-            sample.health = self.health.latest(now);
-            let block = self.recorder.block(sample, &self.source, &mut |message| {
-                context.print_error(message);
-            });
+            let block = self
+                .recorder
+                .block(sample, &self.source.live, &mut |message| {
+                    context.print_error(message);
+                });
             self.queue.push(block);
             if let Some(learner) = &self.learner {
                 learner.push(sample);
@@ -418,7 +404,7 @@ impl Recording<'_> {
             }
             self.report_events(context);
             self.progress.show(
-                || status(self.recorder.samples, &self.queue.progress()),
+                || status_text(self.recorder.samples, &self.queue.progress()),
                 context,
             );
             if let Some(exit) = self.read_next(sample, &mut deadlines, context) {
@@ -435,24 +421,24 @@ impl Recording<'_> {
         deadlines: &mut Deadlines,
         context: &mut RunContext<'_>,
     ) -> Option<Exit> {
-        let (mut failure, mut all_missed) = (ReadFailure::default(), 0);
+        let mut failure = ReadFailure::default();
+        let mut all_missed = 0;
         loop {
             let (deadline, missed) = deadlines.next(context.clock.monotonic());
-            if let Some(scanner) = &self.scanner {
-                scanner.request(deadline);
-            }
+            self.source.request(deadline);
             match context
                 .clock
                 .wait(Some(deadline), Some(self.queue.failure()))
             {
                 WaitOutcome::Signal(signal) => return Some(Exit::Signal(signal)),
-                // The writer failed, and the end of the recording reports why.
-                WaitOutcome::Input => return Some(Exit::Error),
-                WaitOutcome::Due if self.queue.is_done() => return Some(Exit::Error),
-                WaitOutcome::Due => {}
+                WaitOutcome::Due if !self.queue.is_done() => {}
+                // The writer failed, before the deadline or at it; the end of the recording reports why.
+                WaitOutcome::Input | WaitOutcome::Due => return Some(Exit::Error),
             }
             all_missed += missed + deadlines.skip_passed(context.clock.monotonic());
-            let read = context.read_live(&mut self.source, sample, &mut self.warnings);
+            let read = self.source.read(sample, |line, error| {
+                self.warnings.warn_line(line as u64, &error, context.err)
+            });
             if let Some(text) = failure.observe(read.as_ref().err()) {
                 self.warnings.warn_input(&text, context.err);
             }
@@ -470,17 +456,12 @@ impl Recording<'_> {
     /// # Errors
     /// If a sample cannot be written.
     fn wait_until_written(&mut self, context: &mut RunContext<'_>) -> Result<()> {
-        let (queue, name) = (self.queue, &self.name);
+        let queue = self.queue;
+        let name = self.name;
         queue.end();
         context.clock.clear_signal();
         let mut checks = 0;
-        let is_done = || {
-            let learner = self.learner.as_ref();
-            let is_learned =
-                || learner.is_none_or(|learner| learner.wait_until_done(CHECK_INTERVAL));
-            queue.wait_until_done(CHECK_INTERVAL) && is_learned()
-        };
-        while !is_done() {
+        while !self.wait_until_done(CHECK_INTERVAL) {
             let waiting = queue.progress().waiting as u64;
             if let Some(signal) = context.clock.signal() {
                 self.progress.clear(context);
@@ -516,10 +497,19 @@ impl Recording<'_> {
         queue.take_error().map_or(Ok(()), Err)
     }
 
+    /// Waits for the end of the threads, for each of them at most for `limit`. Returns whether they have ended.
+    fn wait_until_done(&self, limit: Duration) -> bool {
+        let is_written = self.queue.wait_until_done(limit);
+        match &self.learner {
+            Some(learner) => is_written && learner.wait_until_done(limit),
+            None => is_written,
+        }
+    }
+
     /// Reports events of the file, and why baselines could not be saved. The next attempt to save them follows after a
     /// while.
     fn report_events(&mut self, context: &mut RunContext<'_>) {
-        for message in self.events.messages(&self.queue.progress(), &self.name) {
+        for message in self.events.messages(&self.queue.progress(), self.name) {
             self.progress.clear(context);
             context.print_error(message);
         }
@@ -536,7 +526,7 @@ impl Recording<'_> {
 }
 
 /// Describes the samples that were saved and those that were not, for an error message.
-fn saved(state: &WriteProgress, zone: &TimeZone) -> String {
+fn saved_text(state: &WriteProgress, zone: &TimeZone) -> String {
     let lost = match state.waiting {
         0 => String::new(),
         waiting => format!("{} lost; ", counted(waiting as u64, "sample")),
@@ -553,16 +543,16 @@ fn saved(state: &WriteProgress, zone: &TimeZone) -> String {
 
 /// Returns the status of a recording after this number of samples, such as
 /// `120 samples, 1.2 MB, 0 dropped, slowest write 4.2 ms`.
-fn status(samples: u64, state: &WriteProgress) -> String {
+fn status_text(samples: u64, state: &WriteProgress) -> String {
     let waiting = match state.waiting {
         // One sample is usually just being written.
         0 | 1 => String::new(),
         waiting => format!(", {waiting} waiting"),
     };
-    format!("{samples} samples, {}{waiting}", written(state))
+    format!("{samples} samples, {}{waiting}", written_text(state))
 }
 
-fn written(state: &WriteProgress) -> String {
+fn written_text(state: &WriteProgress) -> String {
     let slowest = state.slowest;
     let slowest = if slowest < Duration::from_secs(1) {
         format!("{:.1} ms", slowest.as_secs_f64() * 1000.0)
@@ -584,202 +574,26 @@ impl FileEvents {
     /// Returns messages about what has happened since the last call.
     fn messages(&mut self, state: &WriteProgress, name: &str) -> Vec<String> {
         let old = std::mem::replace(&mut self.0, state.clone());
-        let damaged = || {
-            let (kept, reason) = (
-                rotated_name(Path::new(name), 1),
-                state.damage.as_deref().unwrap_or_default(),
-            );
-            format!(
+        let mut messages = Vec::new();
+        if old.losses != state.losses {
+            messages.push(state.loss.clone());
+        }
+        if old.damage != state.damage {
+            let reason = state.damage.as_deref().unwrap_or_default();
+            let kept = rotated_name(Path::new(name), 1);
+            messages.push(format!(
                 "cannot append to {name}: {reason}; it is kept as {}, and a new file begins",
                 kept.display()
-            )
-        };
-        let blocked = || match &state.obstacle {
-            Some(reason) => {
-                format!("{reason}; samples are kept in memory until they can be written")
-            }
-            None => format!("{name}: samples are written again"),
-        };
-        let messages = [
-            (old.losses != state.losses).then(|| state.loss.clone()),
-            (old.damage != state.damage).then(damaged),
-            (old.obstacle != state.obstacle).then(blocked),
-        ];
-        messages.into_iter().flatten().collect()
-    }
-}
-
-/// Combines the values of `--rotate` and `--keep`.
-///
-/// # Errors
-/// A message if not even one file could be kept.
-fn rotation(limits: Rotation, kept: Option<Rotation>) -> Result<Rotation, String> {
-    let Rotation {
-        keep, keep_bytes, ..
-    } = kept.unwrap_or(limits);
-    if let (Some(size), Some(bytes)) = (limits.size, keep_bytes)
-        && bytes < size
-    {
-        return Err("--keep is smaller than --rotate: no older file could be kept".to_owned());
-    }
-    Ok(Rotation {
-        keep,
-        keep_bytes,
-        ..limits
-    })
-}
-
-/// Parses the limits of a file: a size, a time, or both, separated by a comma.
-fn rotation_limits(word: &str) -> Result<Rotation, String> {
-    const EXPECTED: &str =
-        "expected a size of 64k or more, such as 10M or 1G, or a time, such as 30min, 1h or 1d";
-    let mut limits = Rotation::default();
-    for part in word.split(',') {
-        let is_new = if let Some(every) = time(part) {
-            limits.every.replace(every).is_none()
-        } else if part.ends_with('m') {
-            return Err(format!(
-                "'{part}' is ambiguous: {}M is a size, {0}min a time",
-                part.trim_end_matches('m')
             ));
-        } else {
-            const MIN_BYTES: u64 = 64 * 1024;
-            let size = parse_bytes(part)
-                .filter(|size| *size >= MIN_BYTES)
-                .ok_or(EXPECTED)?;
-            limits.size.replace(size).is_none()
-        };
-        if !is_new {
-            return Err(EXPECTED.to_owned());
         }
-    }
-    Ok(limits)
-}
-
-/// Parses the limits of older files: a number of files, a size with its unit, or both, separated by a comma.
-fn kept_files(word: &str) -> Result<Rotation, String> {
-    const EXPECTED: &str =
-        "expected a number of files, a size such as 500M or 2G, or both, such as 30,2G";
-    let mut kept = Rotation::default();
-    for part in word.split(',') {
-        let is_new = match part.parse() {
-            Ok(0) => return Err(EXPECTED.to_owned()),
-            Ok(count) => kept.keep.replace(count).is_none(),
-            Err(_) => kept
-                .keep_bytes
-                .replace(parse_bytes(part).ok_or(EXPECTED)?)
-                .is_none(),
-        };
-        if !is_new {
-            return Err(EXPECTED.to_owned());
+        if old.obstacle != state.obstacle {
+            messages.push(match &state.obstacle {
+                Some(reason) => {
+                    format!("{reason}; samples are kept in memory until they can be written")
+                }
+                None => format!("{name}: samples are written again"),
+            });
         }
-    }
-    Ok(kept)
-}
-
-/// Parses a number of bytes; the suffixes `k`, `M` and `G` are powers of 1024.
-fn parse_bytes(word: &str) -> Option<u64> {
-    let (number, unit) = number_and_unit(word)?;
-    let unit: u64 = match unit {
-        "" => 1,
-        "k" | "K" => 1 << 10,
-        "M" => 1 << 20,
-        "g" | "G" => 1 << 30,
-        _ => return None,
-    };
-    number.checked_mul(unit)
-}
-
-/// Parses a time with its unit; `None` for zero.
-fn time(word: &str) -> Option<Duration> {
-    let (number, unit) = number_and_unit(word)?;
-    let seconds: u64 = match unit {
-        "s" => 1,
-        "min" => 60,
-        "h" => 60 * 60,
-        "d" => 24 * 60 * 60,
-        _ => return None,
-    };
-    number
-        .checked_mul(seconds)
-        .filter(|seconds| *seconds > 0)
-        .map(Duration::from_secs)
-}
-
-fn number_and_unit(word: &str) -> Option<(u64, &str)> {
-    let (number, unit) = word.split_at(
-        word.find(|c: char| !c.is_ascii_digit())
-            .unwrap_or(word.len()),
-    );
-    Some((number.parse().ok()?, unit))
-}
-
-#[cfg(test)]
-mod rotation_tests {
-    use super::*;
-
-    #[test]
-    fn a_file_is_limited_by_size_or_time_or_both() {
-        let limits = |size, hours| Rotation {
-            size,
-            every: Option::map(hours, |hours: u64| Duration::from_secs(3600 * hours)),
-            ..Rotation::default()
-        };
-        for (word, expected) in [
-            ("10M", limits(Some(10 << 20), None)),
-            ("65536", limits(Some(65536), None)),
-            ("1G", limits(Some(1 << 30), None)),
-            ("1d", limits(None, Some(24))),
-            ("120min", limits(None, Some(2))),
-            ("1G,1h", limits(Some(1 << 30), Some(1))),
-            ("3600s,64k", limits(Some(65536), Some(1))),
-        ] {
-            assert_eq!(rotation_limits(word), Ok(expected), "{word}");
-        }
-        for word in [
-            "",
-            "M",
-            "1k",
-            "10x",
-            "-5M",
-            "99999999999G",
-            "0d",
-            "1d,2d",
-            "1M,2M",
-            "1M,",
-            "1.5h",
-        ] {
-            assert!(rotation_limits(word).is_err(), "{word}");
-        }
-        assert!(
-            rotation_limits("10m")
-                .is_err_and(|message| message.contains("10M is a size, 10min a time"))
-        );
-    }
-
-    #[test]
-    fn older_files_are_limited_by_number_or_size_or_both() {
-        let kept = |keep, keep_bytes| Rotation {
-            keep,
-            keep_bytes,
-            ..Rotation::default()
-        };
-        for (word, expected) in [
-            ("7", kept(Some(7), None)),
-            ("500M", kept(None, Some(500 << 20))),
-            ("30,2G", kept(Some(30), Some(2 << 30))),
-            ("2G,30", kept(Some(30), Some(2 << 30))),
-        ] {
-            assert_eq!(kept_files(word), Ok(expected), "{word}");
-        }
-        for word in ["", "0", "x", "1,2", "1M,2M", "-1"] {
-            assert!(kept_files(word).is_err(), "{word}");
-        }
-        let limits = rotation_limits("10M").unwrap();
-        assert!(rotation(limits, kept_files("9M").ok()).is_err());
-        assert!(
-            rotation(limits, kept_files("10M").ok())
-                .is_ok_and(|rotation| rotation.keep_bytes == Some(10 << 20))
-        );
+        messages
     }
 }
