@@ -31,7 +31,8 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::runtime::Runtime;
 use tokio::task::AbortHandle;
 
-use super::{Published, start_thread};
+use super::published::Published;
+use super::start_thread;
 use crate::clock::{Clock, RealClock};
 use crate::os_error::is_lack_of_resources;
 use crate::report::prometheus::CONTENT_TYPE;
@@ -102,8 +103,7 @@ impl Server {
         });
         start_thread("http", move || {
             self.runtime.block_on(serve(self.listener, answers));
-        })?;
-        Ok(())
+        })
     }
 }
 
@@ -126,9 +126,11 @@ fn max_connections() -> usize {
         .clamp(MIN_CONNECTIONS, MAX_CONNECTIONS)
 }
 
-/// How far a connection is.
+/// The state of a connection that has sent nothing.
 const SILENT: u8 = 0;
+/// That of one that has sent a part of a request.
 const ASKING: u8 = 1;
+/// That of one whose request is being answered.
 const ANSWERED: u8 = 2;
 
 /// A connection: the task that serves it, and how far it is.
@@ -156,8 +158,8 @@ async fn serve(listener: TcpListener, answers: Arc<Answers>) {
                 });
             }
             Err(error) if is_lack_of_resources(&error) => {
-                let fewer = connections.len();
-                make_room(&mut connections, fewer);
+                let open = connections.len();
+                make_room(&mut connections, open);
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
             // The client is gone already.
