@@ -83,6 +83,7 @@ pub struct Counters {
     pub weighted_ms: u64,
 }
 
+/// `Default` as a constant.
 const NO_REQUESTS: Requests = Requests {
     ios: 0,
     merges: 0,
@@ -90,14 +91,14 @@ const NO_REQUESTS: Requests = Requests {
     ms: 0,
 };
 
-/// Returns the difference of two millisecond counters, which wrap at 2^32 on every kernel (they are `unsigned int` in
+/// Returns how far a counter of milliseconds has grown. Such counters wrap at 2^32 on every kernel (they are `unsigned int` in
 /// the kernel's `diskstats_show`).
-pub fn wrapping_sub_u32(older: u64, newer: u64) -> u64 {
+pub fn growth_u32(older: u64, newer: u64) -> u64 {
     newer.wrapping_sub(older) & u64::from(u32::MAX)
 }
 
 impl Counters {
-    /// The counters of a device that was just added.
+    /// The counters of a device that was just added: `Default` as a constant.
     pub const ZERO: Self = Self {
         columns: Columns::Basic,
         reads: NO_REQUESTS,
@@ -270,20 +271,9 @@ impl HostState {
 
 impl Clone for Device {
     fn clone(&self) -> Self {
-        let Self {
-            major,
-            minor,
-            name,
-            counters,
-            logged,
-        } = self;
-        Self {
-            major: *major,
-            minor: *minor,
-            name: name.clone(),
-            counters: *counters,
-            logged: logged.clone(),
-        }
+        let mut copy = Self::default();
+        copy.clone_from(self);
+        copy
     }
 
     fn clone_from(&mut self, source: &Self) {
@@ -364,7 +354,7 @@ mod tests {
 
     #[test]
     fn milliseconds_wrap_at_32_bits() {
-        assert_eq!(wrapping_sub_u32(4_294_967_290, 4), 10);
-        assert_eq!(wrapping_sub_u32(4, 4), 0);
+        assert_eq!(growth_u32(4_294_967_290, 4), 10);
+        assert_eq!(growth_u32(4, 4), 0);
     }
 }
