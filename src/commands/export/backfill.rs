@@ -1,4 +1,4 @@
-//! The metrics of a recording, for programs that take points of the past.
+//! The metrics of a recording, as points with their times, for `promtool tsdb create-blocks-from openmetrics`.
 
 use std::time::Duration;
 
@@ -26,10 +26,10 @@ pub(super) struct Backfill {
 }
 
 impl Backfill {
-    /// Creates one with `labels` for every metric, whose points are `every` apart.
+    /// Creates an observer that prints points this far apart, with these labels.
     pub(super) fn new(
-        labels: &[(String, String)],
         totals: RunningTotals,
+        labels: &[(String, String)],
         every: Duration,
         is_cut: bool,
     ) -> Self {
@@ -54,7 +54,9 @@ impl Backfill {
 impl Observer for Backfill {
     fn begin(&mut self, run: &mut Run<'_, '_, '_>) -> Result<()> {
         require_counters(run.intervals.replay())?;
-        self.last = run.intervals.newest().at.wall.filter(|_| !self.is_cut);
+        if !self.is_cut {
+            self.last = run.intervals.newest().at.wall;
+        }
         self.observe(None, run)
     }
 
@@ -92,29 +94,27 @@ struct Points {
 impl Points {
     /// Returns whether a sample is the first in its multiple of the time between points, and remembers that multiple.
     fn is_due(&mut self, at: Option<Timestamp>) -> bool {
-        let is_new_multiple = match (at, self.last) {
-            (Some(at), Some(last)) => self.multiple(at) != self.multiple(last),
-            _ => true,
-        };
-        let is_due = is_new_multiple && self.is_later(at);
+        let is_due = self.is_later(at) && self.multiple(at) != self.multiple(self.last);
         if is_due {
             self.last = at;
         }
         is_due
     }
 
-    fn multiple(&self, at: Timestamp) -> i128 {
+    /// Returns the number of the multiple that contains a time.
+    fn multiple(&self, at: Option<Timestamp>) -> Option<i128> {
         let every = self.every.as_nanos().max(1).cast_signed();
-        at.as_nanosecond().div_euclid(every)
+        Some(at?.as_nanosecond().div_euclid(every))
     }
 
     /// Returns whether a sample is later than the last point: Prometheus refuses points that go back in time, as after
     /// a clock was set.
     fn is_later(&self, at: Option<Timestamp>) -> bool {
-        // Timestamps have milliseconds.
         match (at, self.last) {
+            // Timestamps have milliseconds.
             (Some(at), Some(last)) => at.as_millisecond() > last.as_millisecond(),
-            _ => at.is_some(),
+            (at, None) => at.is_some(),
+            (None, Some(_)) => false,
         }
     }
 }

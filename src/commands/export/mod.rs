@@ -1,8 +1,7 @@
 //! `blkstat export`: metrics for Prometheus.
 //!
 //! The main thread samples and publishes a snapshot after each interval. A second thread serves the latest one over
-//! HTTP, a third one writes it to a file, whose disk may not answer. Neither can delay sampling: they only take published
-//! snapshots.
+//! HTTP, a third one writes it to a file. Neither can delay sampling: they only take published snapshots.
 
 mod backfill;
 mod published;
@@ -31,7 +30,7 @@ use crate::console::RunContext;
 use crate::exit::Exit;
 use crate::intervals::{DeviceSelection, IntervalRows};
 use crate::report::prometheus::{
-    ALERT_RULES, ALERT_TESTS, DASHBOARD, PEER_RULES, metrics_text, node_exporter_rules,
+    ALERT_RULES, ALERT_TESTS, DASHBOARD, LABELS, PEER_RULES, metrics_text, node_exporter_rules,
 };
 use crate::sanitize::sanitize;
 use crate::schedule::DEFAULT_INTERVAL;
@@ -155,7 +154,7 @@ impl Export {
         let interval = input.interval;
         let is_replay = input.from.is_some();
         let input = Input {
-            interval: interval.filter(|_| !is_replay),
+            interval: if is_replay { None } else { interval },
             scans_io: input.scans_io && !self.no_who,
             scan_scope: ScanScope::Limits,
             single_samples: true,
@@ -183,7 +182,7 @@ impl Export {
             let every = interval.unwrap_or(DEFAULT_EVERY);
             // If the capture is cut, the first point is the end of the first interval in the range.
             let is_cut = input.range.begin.is_some();
-            let mut backfill = Backfill::new(&self.label, totals, every, is_cut);
+            let mut backfill = Backfill::new(totals, &self.label, every, is_cut);
             return follow(intervals, &mut backfill, context);
         }
         if self.once {
@@ -194,7 +193,10 @@ impl Export {
             return follow(intervals, &mut once, context);
         }
         // Bind before the first sample: another program may have the address.
-        let server = self.listen.map(Server::bind).transpose()?;
+        let server = match self.listen {
+            Some(address) => Some(Server::bind(address)?),
+            None => None,
+        };
         let published = Arc::new(Published::new(interval.unwrap_or(DEFAULT_INTERVAL)));
         let mut publisher = Publisher {
             export: self,
@@ -301,7 +303,9 @@ impl Observer for Publisher<'_> {
         }
         self.published
             .publish(self.totals.snapshot(intervals), context.clock.monotonic());
-        if let Some(message) = self.file.as_ref().and_then(TextfileWriter::take_message) {
+        if let Some(file) = &self.file
+            && let Some(message) = file.take_message()
+        {
             context.print_error(message);
         }
         Ok(())
@@ -314,10 +318,11 @@ fn listen_address(word: &str) -> Result<SocketAddr, String> {
     if let Ok(port) = port {
         return Ok(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
     }
-    let word = word
-        .strip_prefix("localhost:")
-        .map_or_else(|| word.to_owned(), |port| format!("127.0.0.1:{port}"));
-    word.parse().map_err(|_| {
+    let address = match word.strip_prefix("localhost:") {
+        Some(port) => format!("127.0.0.1:{port}").parse(),
+        None => word.parse(),
+    };
+    address.map_err(|_| {
         "expected a port, or an IP address and a port, such as 9980, 0.0.0.0:9980 or [::]:9980"
             .to_owned()
     })
@@ -334,17 +339,15 @@ fn textfile_path(word: &str) -> Result<PathBuf, String> {
 
 /// Parses a label, whose name Prometheus must accept.
 fn label(word: &str) -> Result<(String, String), String> {
-    let is_first = |c: char| c.is_ascii_alphabetic() || c == '_';
-    let is_name = |name: &str| {
-        name.starts_with(is_first)
-            && !name.starts_with("__")
-            && name.chars().all(|c| is_first(c) || c.is_ascii_digit())
-    };
-    let (name, value) = word
-        .split_once('=')
-        .filter(|(name, _)| is_name(name))
-        .ok_or("expected NAME=VALUE, such as instance=db1")?;
-    if OWN_LABELS.split(' ').any(|own| own == name) {
+    const EXPECTED: &str = "expected NAME=VALUE, such as instance=db1";
+    let (name, value) = word.split_once('=').ok_or(EXPECTED)?;
+    let has_valid_begin =
+        !name.starts_with("__") && !name.starts_with(|c: char| c.is_ascii_digit());
+    let has_valid_characters = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if name.is_empty() || !has_valid_begin || !has_valid_characters {
+        return Err(EXPECTED.to_owned());
+    }
+    if LABELS.contains(&name) {
         return Err(format!("the metrics already have a label '{name}'"));
     }
     Ok((name.to_owned(), value.to_owned()))
@@ -353,14 +356,13 @@ fn label(word: &str) -> Result<(String, String), String> {
 /// Returns a name that several labels have; Prometheus refuses such metrics.
 fn repeated_name(labels: &[(String, String)]) -> Option<&str> {
     let mut names = HashSet::new();
-    labels
-        .iter()
-        .map(|(name, _)| name.as_str())
-        .find(|name| !names.insert(*name))
+    for (name, _) in labels {
+        if !names.insert(name) {
+            return Some(name);
+        }
+    }
+    None
 }
-
-/// The labels that metrics have themselves.
-const OWN_LABELS: &str = "device name kind role model serial identity verdict direction source le cgroup version quantile state";
 
 /// The size of the stack of each further thread, all of which is locked in memory.
 const STACK_BYTES: usize = 256 * 1024;

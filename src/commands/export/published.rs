@@ -1,4 +1,4 @@
-//! The latest metrics, which one thread publishes and others read.
+//! The latest metrics, which one thread publishes and others read: the HTTP server, and the one that keeps a file up to date.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;

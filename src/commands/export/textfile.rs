@@ -1,4 +1,4 @@
-//! Keeps a file of the latest metrics for node_exporter's textfile collector.
+//! A file for node_exporter's textfile collector, which a thread of its own keeps up to date: its disk may not answer.
 
 use std::io;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The values of `--rotate` and `--keep`.
+//! The values of `--rotate` and `--keep`: when a recording begins a new file, and how many older ones are kept.
 
 use std::time::Duration;
 
@@ -42,9 +42,10 @@ pub(super) fn rotation_limits(word: &str) -> Result<Rotation, String> {
             ));
         } else {
             const MIN_BYTES: u64 = 64 * 1024;
-            let size = parse_bytes(part)
-                .filter(|size| *size >= MIN_BYTES)
-                .ok_or(EXPECTED)?;
+            let size = parse_bytes(part).unwrap_or(0);
+            if size < MIN_BYTES {
+                return Err(EXPECTED.to_owned());
+            }
             limits.size.replace(size).is_none()
         };
         if !is_new {
@@ -63,10 +64,10 @@ pub(super) fn kept_files(word: &str) -> Result<Rotation, String> {
         let is_new = match part.parse() {
             Ok(0) => return Err(EXPECTED.to_owned()),
             Ok(count) => kept.keep.replace(count).is_none(),
-            Err(_) => kept
-                .keep_bytes
-                .replace(parse_bytes(part).ok_or(EXPECTED)?)
-                .is_none(),
+            Err(_) => {
+                let size = parse_bytes(part).ok_or(EXPECTED)?;
+                kept.keep_bytes.replace(size).is_none()
+            }
         };
         if !is_new {
             return Err(EXPECTED.to_owned());
@@ -98,17 +99,15 @@ fn time(word: &str) -> Option<Duration> {
         "d" => 24 * 60 * 60,
         _ => return None,
     };
-    number
-        .checked_mul(seconds)
-        .filter(|seconds| *seconds > 0)
-        .map(Duration::from_secs)
+    match number.checked_mul(seconds)? {
+        0 => None,
+        seconds => Some(Duration::from_secs(seconds)),
+    }
 }
 
 fn number_and_unit(word: &str) -> Option<(u64, &str)> {
-    let (number, unit) = word.split_at(
-        word.find(|c: char| !c.is_ascii_digit())
-            .unwrap_or(word.len()),
-    );
+    let digits = word.find(|c: char| !c.is_ascii_digit());
+    let (number, unit) = word.split_at(digits.unwrap_or(word.len()));
     Some((number.parse().ok()?, unit))
 }
 
