@@ -271,22 +271,22 @@ impl HostState {
 
 impl Clone for Device {
     fn clone(&self) -> Self {
-        let mut copy = Self::default();
-        copy.clone_from(self);
-        copy
+        Self {
+            name: self.name.clone(),
+            logged: self.logged.clone(),
+            ..*self
+        }
     }
 
     fn clone_from(&mut self, source: &Self) {
-        let Self {
-            major,
-            minor,
+        let mut name = std::mem::take(&mut self.name);
+        name.clone_from(&source.name);
+        let logged = source.logged.clone();
+        *self = Self {
             name,
-            counters,
             logged,
-        } = source;
-        (self.major, self.minor, self.counters) = (*major, *minor, *counters);
-        self.name.clone_from(name);
-        self.logged.clone_from(logged);
+            ..*source
+        };
     }
 }
 
@@ -321,23 +321,15 @@ impl Clone for Sample {
     }
 
     fn clone_from(&mut self, source: &Self) {
-        let Self {
-            at,
-            segment,
+        let mut devices = std::mem::take(&mut self.devices);
+        devices.clone_from(&source.devices);
+        *self = Self {
             devices,
-            written_time,
-            cpu,
-            host,
-            missed_samples,
-            io_scan,
-            health,
-        } = source;
-        (self.at, self.segment, self.missed_samples) = (*at, *segment, *missed_samples);
-        self.devices.clone_from(devices);
-        self.written_time.clone_from(written_time);
-        (self.cpu, self.host) = (*cpu, *host);
-        self.io_scan.clone_from(io_scan);
-        self.health.clone_from(health);
+            written_time: source.written_time.clone(),
+            io_scan: source.io_scan.clone(),
+            health: source.health.clone(),
+            ..*source
+        };
     }
 }
 

@@ -1,7 +1,7 @@
 //! Reads small files as a whole and in bounded memory, such as those of /proc and /sys, whose values are unknown (`None`)
 //! if they cannot be read; saved files, which may be on a disk that hangs; and the names that links lead to.
 
-use std::fs::{File, read_dir};
+use std::fs::{File, OpenOptions, read_dir};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt;
@@ -117,7 +117,7 @@ pub(super) fn read_line(path: &Path) -> Option<String> {
 /// If the file cannot be read, is too large or is not UTF-8.
 pub fn read_text_file(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
-    read_all(&File::open(path)?, &mut bytes)?;
+    read_all(&OpenOptions::new().read(true).open(path)?, &mut bytes)?;
     String::from_utf8(bytes)
         .map_err(|_| io::Error::new(ErrorKind::InvalidData, "stream did not contain valid UTF-8"))
 }

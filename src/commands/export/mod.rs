@@ -356,12 +356,8 @@ fn label(word: &str) -> Result<(String, String), String> {
 /// Returns a name that several labels have; Prometheus refuses such metrics.
 fn repeated_name(labels: &[(String, String)]) -> Option<&str> {
     let mut names = HashSet::new();
-    for (name, _) in labels {
-        if !names.insert(name) {
-            return Some(name);
-        }
-    }
-    None
+    let mut found = labels.iter().map(|(name, _)| name.as_str());
+    found.find(|name| !names.insert(*name))
 }
 
 /// The size of the stack of each further thread, all of which is locked in memory.

@@ -163,8 +163,8 @@ impl Record {
             context.time_zone(),
         );
         let queue = &WriteQueue::new(MAX_QUEUE_BYTES).context("cannot start to write")?;
-        // The writer has it from now on.
-        let out = std::mem::replace(&mut context.out, no_output());
+        // The writer has it from now on. What takes its place has no size, so that leaking it costs nothing.
+        let out = std::mem::replace(&mut context.out, Box::leak(Box::new(io::sink())));
         thread::scope(|scope| {
             let _end = EndOnDrop(queue);
             let mut learner = None;
@@ -270,11 +270,6 @@ impl Record {
             &self.file, name, if_exists, rotation,
         )?)))
     }
-}
-
-/// An output that drops everything. Boxing a [`io::Sink`], which has no size, allocates nothing, so leaking it costs nothing.
-fn no_output() -> &'static mut io::Sink {
-    Box::leak(Box::new(io::sink()))
 }
 
 /// Resolves devices, given by any of their names, to kernel names.
