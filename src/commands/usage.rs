@@ -20,7 +20,7 @@ In an incident:
   blkstat who             Who is causing it? Cgroups, processes and their limits
   blkstat top             All of this on the full screen, with history
   blkstat record inc.gz   Keep it; then blkstat report inc.gz makes a page of it
-  blkstat help verdicts   What does a verdict mean, and what is to be done?
+  blkstat help verdicts   What does a verdict mean, and what can I do?
 ";
 
 /// The options of the program on its first screen.

@@ -72,8 +72,8 @@ pub struct Export {
         help = "Serve metrics over HTTP on this host only (PORT), or at an address: 0.0.0.0:PORT, [::]:PORT; port 0 is any free one"
     )]
     pub listen: Option<SocketAddr>,
-    /// Answer requests for this host name, too; repeatable. By default, every name is answered, but where only this host is
-    /// served only its own
+    /// Answer requests for this host name, too; repeatable. By default all names are answered, and only localhost where
+    /// only this host is served
     #[arg(long, value_name = "NAME", requires = "listen")]
     allow_host: Vec<String>,
     /// Keep FILE.prom up to date for node_exporter's textfile collector

@@ -297,12 +297,17 @@ pub fn sort_keys() -> impl Iterator<Item = &'static str> {
 
 /// Returns the value of a device by which a key sorts it: the largest comes first.
 pub fn sort_value(key: &str, device: &DeviceInterval) -> f64 {
-    let of_activity = |activity| keys().find(|one| one.title == key)?.value(activity);
-    match device.activity() {
-        // A stalled device may have no value, but matters most.
-        Some(activity) if activity.stalled_s > 0.0 => f64::INFINITY,
-        activity => activity.and_then(of_activity).unwrap_or(-1.0),
+    let Some(activity) = device.activity() else {
+        return -1.0;
+    };
+    // A stalled device may have no value, but matters most.
+    if activity.stalled_s > 0.0 {
+        return f64::INFINITY;
     }
+    let column = keys().find(|column| column.title == key);
+    column
+        .and_then(|column| column.value(activity))
+        .unwrap_or(-1.0)
 }
 
 /// Returns the columns with their meanings, for the manual.
