@@ -565,12 +565,9 @@ struct Tree<'a> {
 impl<'a> Tree<'a> {
     /// Returns the device below which a device is shown: the first that it is stacked on.
     fn parent(&self, name: &str) -> Option<&'a str> {
-        for below in self.topology.backing_devices(name) {
-            if below != name && self.listed.contains(below.as_str()) {
-                return Some(below);
-            }
-        }
-        None
+        let mut backing = self.topology.backing_devices(name).iter();
+        let is_shown = |below: &&String| *below != name && self.listed.contains(below.as_str());
+        Some(backing.find(is_shown)?.as_str())
     }
 
     /// Returns the device below all others that a device is stacked on; `None` if they are stacked in a circle, which a

@@ -230,7 +230,7 @@ fn a_column_is_defined_first() {
         let (out, err, code) = output(&format!("help {term}"), "");
         assert_eq!((err.as_str(), code), ("", 0), "{term}");
         let first = one_line(&out);
-        let beginning = one_line(&beginning);
+        let beginning = one_line(beginning);
         assert!(first.starts_with(&beginning), "{term}: {out}");
     }
 }
