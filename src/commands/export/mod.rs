@@ -356,8 +356,8 @@ fn label(word: &str) -> Result<(String, String), String> {
 /// Returns a name that several labels have; Prometheus refuses such metrics.
 fn repeated_name(labels: &[(String, String)]) -> Option<&str> {
     let mut names = HashSet::new();
-    let mut found = labels.iter().map(|(name, _)| name.as_str());
-    found.find(|name| !names.insert(*name))
+    let (name, _) = labels.iter().find(|(name, _)| !names.insert(name))?;
+    Some(name)
 }
 
 /// The size of the stack of each further thread, all of which is locked in memory.
