@@ -15,7 +15,7 @@ pub use self::health::{FACTS, Fact, FactKind, FactPlace, FactValue, Health, Heal
 pub use self::health::{NFS_UNANSWERED, SUSPENDED, SYNC_ACTION, SYNC_COMPLETED, SYNC_SPEED};
 pub use self::io_scan::{
     BlockedTask, BusyProcess, Cgroup, CgroupDevice, CgroupHierarchy, DeviceNumber, HungRead,
-    IoCounters, IoLimits, IoScan, LONG_WAIT_MS, ProcessIo, ScanProblem, ScannedDevice,
+    IoCounters, IoLimits, IoScan, ProcessIo, ScanProblem, ScannedDevice, WATCHED_WAIT_MS,
     parse_device_number,
 };
 pub use self::logged::{LoggedInterval, LoggedRates};

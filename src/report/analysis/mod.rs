@@ -22,8 +22,8 @@ use crate::intervals::{Events, History, IncidentSummary, IncidentTotal, Moment, 
 use crate::judge::IoDirection::{Both, Reads, Writes};
 use crate::judge::{
     CapacityReport, DeviceReport, DirectionReport, HostReport, IoDirection, LOW_AVAILABLE_CPU_PCT,
-    LOW_IO_PRESSURE_PCT, LayerLink, MIN_NOTICED_PCT, OtherCause, PlateauInRun, QueueByLayer, Range,
-    Verdict, WaitLocation, not_the_disk,
+    LOW_IO_PRESSURE_PCT, LayerLink, MIN_NOTICED_PCT, MeanMinMax, OtherCause, PlateauInRun,
+    QueueByLayer, Verdict, WaitLocation, not_the_disk,
 };
 use crate::report::evidence::{
     hidden_io_wait_causes, incident_sentence, knee_text, limit_suffix, plateau_evidence,
@@ -247,7 +247,7 @@ fn plateau_sentence(one: &PlateauInRun, times: &Times<'_>) -> String {
 /// The hints about a device, each as a sentence. Its explanation already shows that it is not saturated.
 pub(super) fn cause_sentences(report: &DeviceReport) -> Vec<String> {
     report
-        .other_causes
+        .other_cause
         .iter()
         .map(|cause| cause_sentence(&report.device, cause))
         .collect()
@@ -562,7 +562,7 @@ fn dirty_memory_sentence(host: &HostReport) -> Option<String> {
 }
 
 /// The mean and the maximum of an amount of memory; `None` if there was never any.
-fn used_memory(kib: &Range) -> Option<String> {
+fn used_memory(kib: &MeanMinMax) -> Option<String> {
     let (mean, max) = (kib.mean?, kib.max?);
     if max <= 0.0 {
         return None;
@@ -571,7 +571,7 @@ fn used_memory(kib: &Range) -> Option<String> {
 }
 
 /// The percentage of the time in which all tasks waited, as the end of a clause; empty if it is unknown.
-fn all_tasks(full_pct: &Range) -> String {
+fn all_tasks(full_pct: &MeanMinMax) -> String {
     match full_pct.mean {
         Some(full) => format!(", all of them {}", percent(full)),
         None => String::new(),
@@ -787,8 +787,8 @@ mod order_tests {
 mod host_tests {
     use super::*;
 
-    fn always(value: f64) -> Range {
-        let mut range = Range::default();
+    fn always(value: f64) -> MeanMinMax {
+        let mut range = MeanMinMax::default();
         (range.mean, range.min, range.max) = (Some(value), Some(value), Some(value));
         range
     }
