@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::named_device::{DeviceKey, NamedDevice};
 pub(crate) use self::names::nvme_head;
-pub use self::names::{natural_key, partition_parents, possible_disks};
+pub use self::names::{natural_key, partition_parents, possible_disks, whole_devices};
 pub use self::node::{DeviceClass, Kind, Node};
 pub use self::provider::{Machine, Provider, bounded_text};
 use crate::counters::Device;
