@@ -639,6 +639,11 @@ impl Intervals<'_> {
         self.learn_topology();
     }
 
+    /// Lets the next signal end the program at once, because what follows does not look for one.
+    pub(super) fn end_at_next_signal(&self) {
+        self.source.clock.end_at_next_signal();
+    }
+
     /// Returns the events of the listed devices so far, with the incidents that they belong to.
     pub fn events(&self) -> Events {
         self.events.events()

@@ -14,7 +14,7 @@
 
 use super::completed::{AddedLength, Amount, Completed, PossibleTime, ios_delta, ms_delta};
 use crate::counters::{
-    Columns, Counters, Device, LoggedInterval, LoggedRates, Requests, wrapping_sub_u32,
+    Columns, Counters, Device, LoggedInterval, LoggedRates, Requests, growth_u32,
 };
 use crate::units::Span;
 
@@ -123,7 +123,7 @@ impl Interval {
             interval.flushes = flushes.with_time(ms.map(|ms| ms as f64));
         }
         if has_times {
-            let busy_ms = wrapping_sub_u32(older.busy_ms, newer.busy_ms);
+            let busy_ms = growth_u32(older.busy_ms, newer.busy_ms);
             let has_fallen = newer.busy_ms < older.busy_ms
                 && busy_ms as f64 > MAX_BUSY_MS_PER_S * seconds + BUSY_TOLERANCE_MS;
             if !has_fallen {
@@ -292,7 +292,7 @@ fn have_times_fallen(older: &Counters, newer: &Counters) -> bool {
         (older.weighted_ms, newer.weighted_ms),
     ] {
         // No time grows by 25 days in an interval.
-        if after < before && wrapping_sub_u32(before, after) > u64::from(u32::MAX / 2) {
+        if after < before && growth_u32(before, after) > u64::from(u32::MAX / 2) {
             fallen += 1;
         }
     }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::named_device::{DeviceKey, NamedDevice};
 pub(crate) use self::names::nvme_head;
-pub use self::names::{natural_key, partition_parents, possible_disks};
+pub use self::names::{natural_key, partition_parents, possible_disks, whole_devices};
 pub use self::node::{DeviceClass, Kind, Node};
 pub use self::provider::{Machine, Provider, bounded_text};
 use crate::counters::Device;
@@ -227,8 +227,8 @@ impl Topology {
     }
 
     /// Merges two descriptions of one system, such as sysfs and the directory of `iostat +f`: if both have a device,
-    /// this description is used, unless it has a partition without a disk. Whole devices that `other` lists follow in
-    /// its order, after those that only this one lists.
+    /// this description is used, unless it has a partition without a disk, whose disk is not here either. Whole devices
+    /// that `other` lists follow in its order, after those that only this one lists.
     pub fn merge(&self, other: &Self) -> Self {
         let mut merged = Vec::new();
         for node in &self.nodes {
@@ -245,11 +245,17 @@ impl Topology {
         Self::new(merged)
     }
 
+    fn has_disk_of(&self, partition: &Node) -> bool {
+        let disk = partition.backing_devices.first();
+        disk.is_some_and(|disk| self.node(disk).is_some() && self.is_whole(disk))
+    }
+
     /// Returns what is known of the device of this node here or, unless it is known here, in the other description.
     fn merged_node(&self, other: &Self, node: &Node) -> Node {
         let own = self.node(&node.name);
         match (own, other.node(&node.name)) {
             (Some(own), _) if !own.is_orphan_partition() => own.clone(),
+            (Some(own), Some(theirs)) if self.has_disk_of(theirs) => own.clone(),
             (_, Some(theirs)) => theirs.clone(),
             _ => own.unwrap_or(node).clone(),
         }

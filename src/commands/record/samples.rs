@@ -271,7 +271,7 @@ impl Record {
         };
         let written = match replay.header() {
             Some(_) if replay.is_file() => {
-                copy_capture_range(from, (Timestamp::MIN, Timestamp::MAX), &mut write).map(drop)
+                copy_capture_range(from, Timestamp::MIN..=Timestamp::MAX, &mut write).map(drop)
             }
             Some(_) => bail!("{from_name}: this is a recording already; save it as it is"),
             None => {

@@ -23,10 +23,12 @@ use crate::units::Span;
 /// The most points of a series: ten minutes of one-second samples. More can hardly be told apart on a chart, and make the
 /// page larger.
 const MAX_POINTS: usize = 600;
-/// The fewest points of a series, however many devices there are.
-const MIN_POINTS: usize = 100;
-/// The most points of all devices: with more devices, each gets fewer. A point of a device has about 1,100 bytes.
+/// The most points of all devices: with more devices, each gets fewer. A point of a device has about 2 KB.
 const MAX_DEVICE_POINTS: usize = 40_000;
+/// The fewest points of a series while [`MANY_DEVICES`] permit it.
+const MIN_POINTS: usize = 100;
+/// The devices from which each has so few points that all have no more than these had.
+const MANY_DEVICES: usize = 1000;
 
 /// The history of all devices and of the host.
 #[derive(Clone, Debug, Default)]
@@ -95,8 +97,10 @@ impl History {
         self.series.push(span, charted);
         self.series.add_oldest_step();
         self.observe_usage(rows, span);
-        let max_points = MAX_DEVICE_POINTS / self.active.len().max(1);
-        self.series.reduce(max_points.clamp(MIN_POINTS, MAX_POINTS));
+        let devices = self.active.len().max(1);
+        let max_points = (MAX_DEVICE_POINTS / devices).clamp(MIN_POINTS, MAX_POINTS);
+        let most_of_many = MANY_DEVICES * MIN_POINTS / devices;
+        self.series.reduce(max_points.min(most_of_many));
     }
 
     /// Returns whether a device was ever active. When it becomes active, the time since which it was idle gets zeros.

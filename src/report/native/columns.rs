@@ -243,15 +243,18 @@ fn verdict_cell(activity: &DeviceActivity, max_width: usize) -> Option<Cow<'stat
         Some(ongoing) if ongoing.is_victim && is_trouble => {
             format!("{} {}", name?, incident_time(ongoing))
         }
-        Some(ongoing) if !ongoing.is_victim && has_work => {
-            format!("see {}", sanitize(&ongoing.incident.victim.label))
-        }
+        Some(ongoing) if !ongoing.is_victim && has_work => see_text(ongoing),
         _ => return name.map(Cow::from),
     };
     Some(match text.chars().count() <= max_width {
         true => text.into(),
         false => name.unwrap_or("see above").into(),
     })
+}
+
+/// Points from a device below the one that suffers to that: `see loop0`.
+pub(crate) fn see_text(ongoing: &OngoingIncident) -> String {
+    format!("see {}", sanitize(&ongoing.incident.victim.label))
 }
 
 /// Returns the time since an incident began: `12s`, `>65s` if it may have begun earlier, `99m`, `3h`, `2d`.

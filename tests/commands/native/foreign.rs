@@ -5,6 +5,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use super::sar_logs::samples;
 use crate::support::program::{blkstat, output};
+use crate::support::text::json_lines;
 
 const FIRST_S: i64 = 1_502_000_000;
 const SAMPLES: i64 = 8;
@@ -545,9 +546,7 @@ const NUMBERS: [&str; 8] = [
 
 fn rates_by_time(capture: &str) -> Vec<serde_json::Value> {
     let (out, ..) = output("--json --all --partitions --from -", capture);
-    out.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    json_lines(&out)
 }
 
 #[test]
@@ -848,10 +847,7 @@ fn lines_of_several_hosts_are_refused_or_those_of_one_are_read() {
         assert!(err.ends_with(expected), "{err}{text}");
         for (host, reads) in [("h1", 100.0), ("h2", 300.0)] {
             let (out, err, _) = output(&format!("--json --host {host} --from -"), &text);
-            let lines: Vec<serde_json::Value> = out
-                .lines()
-                .map(|line| serde_json::from_str(line).unwrap())
-                .collect();
+            let lines = json_lines(&out);
             assert_eq!(lines.len(), 7, "{host} {err}{text}");
             assert!(
                 lines.iter().all(|line| line["reads_per_s"] == reads),

@@ -2,6 +2,7 @@
 
 use super::reported_logs::{of, read};
 use crate::support::program::output;
+use crate::support::text::one_line;
 
 /// A capture of a device in 14 columns, a sample a second.
 fn capture(seconds: u64, lines: impl Fn(u64) -> String) -> String {
@@ -201,7 +202,7 @@ fn a_volume_whose_credits_are_spent_has_the_limit_that_holds_now_and_the_rate_be
     });
     let (out, err, code) = output("analyze -", &text);
     assert_eq!((err.as_str(), code), ("", 0));
-    let out = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let out = one_line(&out);
     let expected =
         "xvdf stays at 100 writes/s (3,000 writes/s before), as if limited; writes take 80.0 ms";
     assert!(out.contains(expected), "{out}");
