@@ -273,20 +273,9 @@ impl HostState {
 
 impl Clone for Device {
     fn clone(&self) -> Self {
-        let Self {
-            major,
-            minor,
-            name,
-            counters,
-            logged,
-        } = self;
-        Self {
-            major: *major,
-            minor: *minor,
-            name: name.clone(),
-            counters: *counters,
-            logged: logged.clone(),
-        }
+        let mut copy = Self::default();
+        copy.clone_from(self);
+        copy
     }
 
     fn clone_from(&mut self, source: &Self) {
@@ -303,8 +292,8 @@ impl Clone for Device {
     }
 }
 
-/// One sample of a host. Copying it into another reuses the memory of the other's devices and their names.
-#[derive(Debug, Default, PartialEq)]
+/// One sample of a host.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sample {
     /// The time at which it was taken.
     pub at: SampleTime,
@@ -324,34 +313,6 @@ pub struct Sample {
     pub io_scan: Option<Arc<IoScan>>,
     /// The facts about the health of devices that were read last; `None` if they are not known.
     pub health: Option<Arc<HealthFacts>>,
-}
-
-impl Clone for Sample {
-    fn clone(&self) -> Self {
-        let mut copy = Self::default();
-        copy.clone_from(self);
-        copy
-    }
-
-    fn clone_from(&mut self, source: &Self) {
-        let Self {
-            at,
-            segment,
-            devices,
-            written_time,
-            cpu,
-            host,
-            missed_samples,
-            io_scan,
-            health,
-        } = source;
-        (self.at, self.segment, self.missed_samples) = (*at, *segment, *missed_samples);
-        self.devices.clone_from(devices);
-        self.written_time.clone_from(written_time);
-        (self.cpu, self.host) = (*cpu, *host);
-        self.io_scan.clone_from(io_scan);
-        self.health.clone_from(health);
-    }
 }
 
 impl Sample {

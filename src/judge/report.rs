@@ -243,17 +243,11 @@ impl DeviceAnalysis {
             saturation: both.distribution(),
             ..self.both.finish()
         };
-        let mut plateaus = Vec::new();
-        for one in &self.plateaus {
-            plateaus.push(one.plateau.clone());
-        }
+        let plateaus = self.plateaus.iter().map(|one| one.plateau.clone());
+        let plateaus: Vec<Plateau> = plateaus.collect();
         let verdict = self.sum.times.summary();
-        let mut worst = None;
-        for (one, moment) in Verdict::ALL.into_iter().zip(self.worst) {
-            if Some(one) == verdict {
-                worst = moment.map(|moment| *moment);
-            }
-        }
+        let at = Verdict::ALL.iter().position(|one| Some(*one) == verdict);
+        let worst = at.and_then(|at| self.worst[at].take()).map(|worst| *worst);
         let mut report = DeviceReport {
             device: self.device,
             identity: None,

@@ -295,14 +295,10 @@ fn kernel_names(
     let mut found = Vec::new();
     for word in words {
         let Some(at) = find_device(word, devices, &topology, Some(&resolver)) else {
-            let mut names = Vec::new();
-            for device in devices {
-                names.push(device.name.as_str());
-            }
-            for node in topology.nodes() {
-                names.extend(node.alias.as_deref());
-            }
-            return Err(NotFound::name(word, names.into_iter(), "blkstat devices"));
+            let names = devices.iter().map(|device| device.name.as_str());
+            let nodes = topology.nodes().iter();
+            let known = names.chain(nodes.filter_map(|node| node.alias.as_deref()));
+            return Err(NotFound::name(word, known, "blkstat devices"));
         };
         found.push(devices[at].name.clone());
     }

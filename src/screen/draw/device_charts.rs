@@ -87,10 +87,10 @@ impl App {
             usize::from(plot_width),
             DOTS_PER_CELL.0,
         );
-        let mut shown = Vec::new();
-        for number in columns.numbers() {
-            shown.push(self.history.column(device, columns.seconds, number));
-        }
+        let numbers = columns.numbers();
+        let shown: Vec<_> = numbers
+            .map(|number| self.history.column(device, columns.seconds, number))
+            .collect();
 
         let mut charts = self.charts(device);
         if charts.iter().any(|chart| chart.exceeds(0.0, &shown)) {

@@ -453,8 +453,8 @@ impl App {
         let lines = self.help_lines(usize::from(area.width));
         let last = lines.len().saturating_sub(usize::from(area.height));
         regions.scroll = regions.scroll.min(last);
-        for (line, y) in lines[regions.scroll..].iter().zip(area.y..area.bottom()) {
-            put_line(buffer, Rect { y, ..area }, line);
+        for (line, row) in lines[regions.scroll..].iter().zip(area.rows()) {
+            put_line(buffer, row, line);
         }
     }
 
