@@ -32,7 +32,7 @@ use crate::counters::{Device, Sample};
 use crate::exit::{Exit, NoData};
 use crate::intervals::{NotFound, find_device};
 use crate::judge::Settings;
-use crate::sanitize::sanitize;
+use crate::sanitize::{path_text, sanitize};
 use crate::schedule::DEFAULT_INTERVAL;
 use crate::sink::{
     Destination, EndOnDrop, IfExists, RecordingFile, Rotation, WriteQueue, block_device_message,
@@ -119,34 +119,14 @@ impl Record {
     /// If an argument is invalid, or a sample cannot be read or written; the message then includes the number of samples
     /// that were saved.
     pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
-        if let Some(word) = self.file.to_str()
-            && is_number_or_interval(word)
-        {
-            return Err(usage_error(format!(
-                "missing FILE before '{word}'; usage: blkstat record FILE [DEVICE]... [INTERVAL [COUNT]] \
-                 (./{word} for a file of that name)"
-            )));
-        }
-        if self.every.is_some() && self.from.is_none() {
-            return Err(usage_error(
-                "--every needs a capture, such as --from CAPTURE",
-            ));
-        }
+        self.check().map_err(usage_error)?;
         let writes_to_output = self.file.as_os_str() == "-";
-        let name = if writes_to_output {
-            "standard output".to_owned()
-        } else {
-            sanitize(&self.file.display().to_string()).into_owned()
+        let name = match writes_to_output {
+            true => "standard output".to_owned(),
+            false => path_text(&self.file),
         };
         if let Some(from) = &self.from {
             return self.convert(from, &name, context);
-        }
-        if let Some(learned) = &self.learn_baseline
-            && absolute(learned).ok() == absolute(&self.file).ok()
-        {
-            return Err(usage_error(
-                "--learn-baseline needs a different file than the recording",
-            ));
         }
         let (device_names, schedule) =
             split_devices_and_schedule(&self.operands).map_err(usage_error)?;
@@ -178,15 +158,7 @@ impl Record {
         source.read_first(&mut sample, |line, error| {
             warnings.warn_line(line as u64, &error, context.err)
         })?;
-        for device in &sample.devices {
-            if self.file.as_os_str() == device.name.as_str() {
-                bail!(
-                    "{}; ./{1} for a file named {1}",
-                    block_device_message(&device.name),
-                    device.name
-                );
-            }
-        }
+        self.refuse_name_of(&sample.devices)?;
         let devices = kernel_names(&device_names, host, &sample.devices)
             .map_err(|reason| NoData(format!("{}: {reason}", sanitize(&source.name()))))?;
         let writes_to_terminal = writes_to_output && context.is_terminal;
@@ -249,6 +221,38 @@ impl Record {
             };
             recording.run(&mut sample, context)
         })
+    }
+
+    /// Checks what clap cannot check.
+    fn check(&self) -> Result<(), String> {
+        if let Some(word) = self.file.to_str()
+            && is_number_or_interval(word)
+        {
+            return Err(format!(
+                "missing FILE before '{word}'; usage: blkstat record FILE [DEVICE]... [INTERVAL [COUNT]] \
+                 (./{word} for a file of that name)"
+            ));
+        }
+        if self.every.is_some() && self.from.is_none() {
+            return Err("--every needs a capture, such as --from CAPTURE".to_owned());
+        }
+        if let Some(learned) = &self.learn_baseline
+            && absolute(learned).ok() == absolute(&self.file).ok()
+        {
+            return Err("--learn-baseline needs a different file than the recording".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Fails if the file has the name of one of these devices: it was meant as a device.
+    fn refuse_name_of(&self, devices: &[Device]) -> Result<()> {
+        for Device { name, .. } in devices {
+            if self.file.as_os_str() == name.as_str() {
+                let message = block_device_message(name);
+                bail!("{message}; ./{name} for a file named {name}");
+            }
+        }
+        Ok(())
     }
 
     /// Opens the file of a recording, or takes standard output.
