@@ -551,12 +551,10 @@ struct Tree<'a> {
 impl<'a> Tree<'a> {
     /// Returns the device below which a device is shown: the first that it is stacked on.
     fn parent(&self, name: &str) -> Option<&'a str> {
-        for below in self.topology.backing_devices(name) {
-            if below != name && self.listed.contains(below.as_str()) {
-                return Some(below);
-            }
-        }
-        None
+        let mut below = self.topology.backing_devices(name).iter();
+        below
+            .map(String::as_str)
+            .find(|below| *below != name && self.listed.contains(below))
     }
 
     /// Returns the device below all others that a device is stacked on; `None` if they are stacked in a circle, which a

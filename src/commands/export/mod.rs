@@ -355,12 +355,8 @@ fn label(word: &str) -> Result<(String, String), String> {
 /// Returns a name that several labels have; Prometheus refuses such metrics.
 fn repeated_name(labels: &[(String, String)]) -> Option<&str> {
     let mut names = HashSet::new();
-    for (name, _) in labels {
-        if !names.insert(name) {
-            return Some(name);
-        }
-    }
-    None
+    let mut all = labels.iter().map(|(name, _)| name.as_str());
+    all.find(|name| !names.insert(*name))
 }
 
 /// The labels that metrics have themselves.
