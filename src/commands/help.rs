@@ -16,6 +16,8 @@ use crate::exit::Exit;
 use crate::quantities;
 use crate::report::layout::DEFAULT_WIDTH;
 use crate::report::manual::{Page, Terms, find_term, names, page, styled};
+use crate::report::native::sort_keys;
+use crate::typo::did_you_mean;
 
 /// Returns the program and its commands.
 pub(super) fn command() -> Command {
@@ -59,9 +61,9 @@ pub(super) fn print_help(topic: &str, context: &mut RunContext<'_>) -> Result<Ex
         None => styled(&text_about_word(topic, width), is_terminal),
     };
     if text.is_empty() {
-        return Err(usage_error(format!(
-            "no help on '{topic}'; 'blkstat help' lists the pages"
-        )));
+        let known = names().chain(sort_keys());
+        let end = did_you_mean(topic, known, "'blkstat help' lists the pages");
+        return Err(usage_error(format!("no help on '{topic}'{end}")));
     }
     let mut text = text.into_bytes();
     context.make_displayable(&mut text);
@@ -169,8 +171,14 @@ pub(super) fn option_term(option: &Arg) -> (String, String) {
         term += &format!("-{short}, ");
     }
     let long = option.get_long().unwrap_or_default();
-    term += &format!("--{long} {}", value_names(option));
-    (term.trim().to_owned(), meaning(option))
+    term += &format!("--{long}");
+    let names = value_names(option);
+    if option.is_require_equals_set() {
+        term += &format!("[={names}]");
+    } else if !names.is_empty() {
+        term += &format!(" {names}");
+    }
+    (term, meaning(option))
 }
 
 fn value_names(argument: &Arg) -> String {

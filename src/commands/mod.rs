@@ -320,8 +320,8 @@ fn clap_error(error: &clap::Error, arguments: &[OsString]) -> ArgError {
         if line.starts_with("Usage:") {
             break;
         }
-        // No option is meant as a value here.
-        let is_left_out = line.starts_with("For more") || line.starts_with("tip: to pass");
+        // Suggestions are ours.
+        let is_left_out = line.starts_with("For more") || line.starts_with("tip:");
         if !line.is_empty() && !is_left_out {
             parts.push(line.to_owned());
         }
@@ -330,7 +330,6 @@ fn clap_error(error: &clap::Error, arguments: &[OsString]) -> ArgError {
     let text = text
         .strip_prefix("error: ")
         .unwrap_or(&text)
-        .replace("; tip: ", "; ")
         .replace(":; ", ": ");
     let mut command = "blkstat".to_owned();
     if let Some(name) = arguments.get(1).and_then(|word| word.to_str())

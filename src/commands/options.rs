@@ -27,6 +27,7 @@ use crate::schedule::{Schedule, parse_interval};
 use crate::source::{Input, Stacked, is_device_name, is_recording};
 use crate::time_range::{TimePoint, TimeRange};
 use crate::topology::DeviceClass;
+use crate::typo::did_you_mean;
 
 /// The operands of a view: recordings, devices, an interval and a count, in any order.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -599,7 +600,9 @@ pub(super) fn one_of(keys: &[&'static str], word: &str) -> Result<&'static str, 
             return Ok(key);
         }
     }
-    Err(format!("expected one of: {}", keys.join(", ")))
+    let all = format!("expected one of: {}", keys.join(", "));
+    let end = did_you_mean(word, keys.iter().copied(), &all);
+    Err(format!("there is no such key{end}"))
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use super::help::{command, operands};
 use super::options::is_number_or_interval;
 use crate::iostat;
 use crate::pt_diskstats;
+use crate::typo::most_similar;
 
 /// Options of other tools for the interval or the count, which are operands here.
 const SCHEDULE_OPTIONS: &str =
@@ -16,7 +17,7 @@ const SCHEDULE_OPTIONS: &str =
 /// Those for devices.
 const DEVICE_OPTIONS: &str = "--device --devices --dev --disk --disks";
 /// Other names of options that other tools and 0.1.0 have, with ours.
-const SYNONYMS: [(&str, &str); 13] = [
+const SYNONYMS: [(&str, &str); 14] = [
     ("--saturated-at", "--saturation-threshold"),
     ("--file", "--from"),
     ("--input", "--from"),
@@ -25,6 +26,7 @@ const SYNONYMS: [(&str, &str); 13] = [
     ("--start", "--begin"),
     ("--until", "--end"),
     ("--filter", "--devices-regex"),
+    ("--no-color", "--color never"),
     ("--regex", "--devices-regex"),
     ("--limit", "--top"),
     ("--columns", "--show"),
@@ -78,7 +80,8 @@ pub(super) fn message_for_unknown_option(
         if !owners.is_empty() {
             return Some(format!("{found}; it is an option of {}", owners.join(", ")));
         }
-        meant = similar.map(str::to_owned);
+        // What clap takes for similar often is not.
+        meant = most_similar(option, similar, option.len() / 3).map(str::to_owned);
     }
     if meant.is_none() && name.is_none() && is_pt_diskstats(arguments) {
         meant = Some(format!("blkstat pt-diskstats {}", words.join(" ")));
@@ -141,7 +144,8 @@ fn option_meant(option: &str, used: &Command, words: &[&str]) -> Option<&'static
         return Some(format);
     }
     let (_, ours) = SYNONYMS.iter().find(|(other, _)| *other == option)?;
-    has_option(used, ours).then_some(*ours)
+    let name = ours.split(' ').next()?;
+    has_option(used, name).then_some(*ours)
 }
 
 /// Returns the quoted names of the commands that have an option.
@@ -220,17 +224,8 @@ fn full_name(command: &Command) -> String {
 
 /// Returns the command whose name is most similar to `word`; `None` if none is similar.
 pub(super) fn similar_command(word: &str) -> Option<String> {
-    let mut most_similar = None;
-    let mut least = usize::MAX;
-    for name in command_names() {
-        let distance = strsim::damerau_levenshtein(&name, word);
-        // A typo rarely changes more than a third of a word.
-        if distance <= name.len() / 3 && distance < least {
-            most_similar = Some(name);
-            least = distance;
-        }
-    }
-    most_similar
+    let names = command_names();
+    most_similar(word, names.iter().map(String::as_str), word.len() / 3).map(str::to_owned)
 }
 
 #[cfg(test)]

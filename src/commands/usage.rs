@@ -20,7 +20,7 @@ In an incident:
   blkstat who             Who is causing it? Cgroups, processes and their limits
   blkstat top             All of this on the full screen, with history
   blkstat record inc.gz   Keep it; then blkstat report inc.gz makes a page of it
-  blkstat help verdicts   What does a verdict mean, and what is to be done?
+  blkstat help verdicts   What does a verdict mean, and what can I do?
 ";
 
 /// The options of the program on its first screen.
@@ -30,7 +30,10 @@ const FIRST_OPTIONS: [&str; 10] = [
 
 /// The headings of options that commands have in common, in their order. Other options come first.
 const GROUPS: [(&str, &[&str]); 4] = [
-    ("Source", &["from", "begin", "end", "realtime"]),
+    (
+        "Source",
+        &["from", "begin", "end", "realtime", "since_boot"],
+    ),
     (
         "Devices",
         &[
@@ -45,8 +48,25 @@ const GROUPS: [(&str, &[&str]); 4] = [
     (
         "Output",
         &[
-            "output", "force", "json", "csv", "influx", "fields", "columns", "sort", "top",
-            "width", "times", "color", "no_who",
+            "output",
+            "force",
+            "json",
+            "csv",
+            "influx",
+            "fields",
+            "columns",
+            "sort",
+            "top",
+            "width",
+            "all_columns",
+            "times",
+            "mounts",
+            "color",
+            "summary",
+            "no_summary",
+            "explain",
+            "who",
+            "no_who",
         ],
     ),
     ("Seldom needed", SELDOM),
@@ -55,6 +75,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
 /// Options that only `--help` shows.
 const SELDOM: &[&str] = &[
     "as_live",
+    "host",
     "every",
     "stack",
     "classes",
@@ -77,6 +98,8 @@ pub(super) fn help_text(name: Option<&str>, is_short: bool) -> String {
     let mut command = named.unwrap_or(&program).clone();
     let mut text = format!("{}\n\n", about(&command));
     if is_program && is_short {
+        // A line less, so that the prompt below leaves all of it on a screen of 24 lines.
+        text.pop();
         text += "Usage: blkstat [OPTIONS] [FILE | DEVICE]... [INTERVAL [COUNT]] | COMMAND ...\n\n";
         text += INCIDENT;
         push_section("Options", option_terms(&command, is_first), &mut text);

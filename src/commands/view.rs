@@ -66,7 +66,7 @@ pub struct View {
     /// Hide devices that were busy for less than PERCENT of the time, unless they are in trouble
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     min_util: Option<f64>,
-    /// Use colors: on a terminal that has them, always, or never
+    /// Use colors; auto is on a terminal that has them
     #[arg(
         long,
         value_name = "WHEN",

@@ -551,10 +551,9 @@ struct Tree<'a> {
 impl<'a> Tree<'a> {
     /// Returns the device below which a device is shown: the first that it is stacked on.
     fn parent(&self, name: &str) -> Option<&'a str> {
-        let mut below = self.topology.backing_devices(name).iter();
-        below
-            .map(String::as_str)
-            .find(|below| *below != name && self.listed.contains(below))
+        let below = self.topology.backing_devices(name).iter();
+        let mut listed = below.filter(|below| self.listed.contains(below.as_str()));
+        listed.find(|below| *below != name).map(String::as_str)
     }
 
     /// Returns the device below all others that a device is stacked on; `None` if they are stacked in a circle, which a

@@ -30,7 +30,7 @@ use crate::console::RunContext;
 use crate::exit::Exit;
 use crate::intervals::{DeviceSelection, IntervalRows};
 use crate::report::prometheus::{
-    ALERT_RULES, ALERT_TESTS, DASHBOARD, PEER_RULES, metrics_text, node_exporter_rules,
+    ALERT_RULES, ALERT_TESTS, DASHBOARD, LABELS, PEER_RULES, metrics_text, node_exporter_rules,
 };
 use crate::sanitize::path_text;
 use crate::schedule::DEFAULT_INTERVAL;
@@ -72,8 +72,8 @@ pub struct Export {
         help = "Serve metrics over HTTP on this host only (PORT), or at an address: 0.0.0.0:PORT, [::]:PORT; port 0 is any free one"
     )]
     pub listen: Option<SocketAddr>,
-    /// Answer requests for this host name, too; repeatable. By default, every name is answered, but where only this host is
-    /// served only its own
+    /// Answer requests for this host name, too; repeatable. By default all names are answered, and only localhost where
+    /// only this host is served
     #[arg(long, value_name = "NAME", requires = "listen")]
     allow_host: Vec<String>,
     /// Keep FILE.prom up to date for node_exporter's textfile collector
@@ -346,7 +346,7 @@ fn label(word: &str) -> Result<(String, String), String> {
     if name.is_empty() || !has_valid_begin || !has_valid_characters {
         return Err(EXPECTED.to_owned());
     }
-    if OWN_LABELS.split(' ').any(|own| own == name) {
+    if LABELS.contains(&name) {
         return Err(format!("the metrics already have a label '{name}'"));
     }
     Ok((name.to_owned(), value.to_owned()))
@@ -355,12 +355,9 @@ fn label(word: &str) -> Result<(String, String), String> {
 /// Returns a name that several labels have; Prometheus refuses such metrics.
 fn repeated_name(labels: &[(String, String)]) -> Option<&str> {
     let mut names = HashSet::new();
-    let mut all = labels.iter().map(|(name, _)| name.as_str());
-    all.find(|name| !names.insert(*name))
+    let (name, _) = labels.iter().find(|(name, _)| !names.insert(name))?;
+    Some(name)
 }
-
-/// The labels that metrics have themselves.
-const OWN_LABELS: &str = "device name kind role model serial identity verdict direction source le cgroup version quantile state";
 
 #[cfg(test)]
 mod mod_tests {

@@ -132,11 +132,7 @@ fn push_compared(
         }
     }
     out.list("Changed", 2, &changed);
-    out.list(
-        "Seen in fewer than two blocks of 30 s in at least one capture: spread unknown, no conclusion",
-        2,
-        &unknown,
-    );
+    out.list("Too short to compare: each capture needs 60 s", 2, &unknown);
     if !same.is_empty() {
         let sentence = format!("{}.", same.join("; "));
         out.list(

@@ -122,7 +122,7 @@ fn cause_text(cause: &Cause, incident: &Incident) -> Option<String> {
                 _ => String::new(),
             };
             format!(
-                "{} held at {}{before}, as if by a limit",
+                "{} stays at {}{before}, as if limited",
                 device.label,
                 plateau_rate(plateau)
             )
