@@ -32,7 +32,7 @@ use crate::intervals::{DeviceSelection, IntervalRows};
 use crate::report::prometheus::{
     ALERT_RULES, ALERT_TESTS, DASHBOARD, LABELS, PEER_RULES, metrics_text, node_exporter_rules,
 };
-use crate::sanitize::sanitize;
+use crate::sanitize::path_text;
 use crate::schedule::DEFAULT_INTERVAL;
 use crate::source::{Input, ScanScope};
 use crate::totals::{DeviceScope, RunningTotals};
@@ -277,8 +277,7 @@ impl Observer for Publisher<'_> {
         if let Some(path) = &self.export.textfile {
             let every = self.export.textfile_every.unwrap_or(DEFAULT_EVERY);
             self.file = Some(TextfileWriter::start(path, every, &self.published)?);
-            let name = path.display().to_string();
-            context.print_error(format_args!("writing metrics to {}", sanitize(&name)));
+            context.print_error(format_args!("writing metrics to {}", path_text(path)));
         }
         if let Some(server) = self.server.take() {
             let address = server.address();

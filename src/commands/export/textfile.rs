@@ -12,7 +12,7 @@ use super::published::Published;
 use super::start_thread;
 use crate::clock::{Clock, RealClock};
 use crate::os_error::os_error_text;
-use crate::sanitize::sanitize;
+use crate::sanitize::path_text;
 use crate::schedule::Deadlines;
 use crate::sink::{remove_file, replace_file};
 
@@ -42,7 +42,7 @@ impl TextfileWriter {
     /// # Errors
     /// If the file cannot be written, or the system has no more threads.
     pub(super) fn start(path: &Path, every: Duration, published: &Arc<Published>) -> Result<Self> {
-        let name = sanitize(&path.display().to_string()).into_owned();
+        let name = path_text(path);
         let mut written_at = None;
         write_latest(path, published, &mut written_at)
             .with_context(|| format!("cannot write {name}"))?;

@@ -17,7 +17,7 @@ use crate::commands::baseline_file::{read_replaceable_baselines, write_baselines
 use crate::counters::Sample;
 use crate::intervals::{DeviceSelection, Intervals, NextInterval};
 use crate::known_baselines::{BaselineStore, SavedBaselines};
-use crate::sanitize::sanitize;
+use crate::sanitize::path_text;
 use crate::source::Input;
 
 /// The most samples that may wait to be learned from. Further ones are left out, which makes an interval longer.
@@ -41,10 +41,8 @@ impl BaselineFile {
     fn open(path: &Path) -> Result<Self> {
         let mut baselines = SavedBaselines::default();
         if let Some(text) = read_replaceable_baselines(path)? {
-            baselines = serde_json::from_str(&text).with_context(|| {
-                let name = path.display().to_string();
-                format!("{} is not a saved baseline", sanitize(&name))
-            })?;
+            baselines = serde_json::from_str(&text)
+                .with_context(|| format!("{} is not a saved baseline", path_text(path)))?;
             baselines.retain_possible();
         }
         let file = Self {

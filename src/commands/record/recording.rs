@@ -16,6 +16,7 @@ use crate::counters::Sample;
 use crate::exit::Exit;
 use crate::report::layout::number_format::bytes;
 use crate::report::layout::sentence_numbers::counted;
+use crate::report::layout::time_of_day;
 use crate::report::who::skipped_scans_text;
 use crate::schedule::Deadlines;
 use crate::signals::end_process;
@@ -235,7 +236,7 @@ fn saved_text(state: &WriteProgress, zone: &TimeZone) -> String {
     let Some(last) = state.last_at else {
         return format!("{lost}no samples saved");
     };
-    let time = last.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string();
+    let time = time_of_day(last, zone);
     match state.samples {
         1 => format!("{lost}1 complete sample saved, taken at {time}"),
         n => format!("{lost}{n} complete samples saved, up to {time}"),

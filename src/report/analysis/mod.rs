@@ -29,6 +29,7 @@ use crate::report::evidence::{
     hidden_io_wait_causes, incident_sentence, knee_text, limit_suffix, plateau_evidence,
     plateau_rate,
 };
+use crate::report::layout::format_time;
 use crate::report::layout::sentence_numbers::{
     duration, mib, multiple, named, number, per_second, percent, queue,
 };
@@ -128,7 +129,7 @@ impl<'a> Times<'a> {
         if self.has_offsets {
             return range;
         }
-        let zone = end.to_zoned(self.zone.clone()).strftime("%Z");
+        let zone = format_time(end, self.zone, "%Z");
         format!("{range} {zone}")
     }
 
@@ -142,7 +143,7 @@ impl<'a> Times<'a> {
         } else {
             "%H:%M:%S"
         };
-        at.to_zoned(self.zone.clone()).strftime(format).to_string()
+        format_time(at, self.zone, format)
     }
 }
 

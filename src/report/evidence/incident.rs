@@ -102,11 +102,8 @@ pub(crate) fn incident_parts(incident: &Incident, harm: &Harm) -> Vec<String> {
         waiting_text(incident),
         remedy_text(incident),
     ];
-    let mut texts = Vec::new();
-    for part in parts.into_iter().flatten() {
-        texts.push(sanitize(&part).into_owned());
-    }
-    texts
+    let parts = parts.into_iter().flatten();
+    parts.map(|part| sanitize(&part).into_owned()).collect()
 }
 
 /// Above this multiple of a constant rate, the rate before it is told.

@@ -107,8 +107,8 @@ impl App {
     }
 
     fn draw_lines(&self, buffer: &mut Buffer, area: Rect, lines: &[TextLine]) {
-        for (line, y) in lines.iter().zip(area.y..area.bottom()) {
-            put_line(buffer, Rect { y, ..area }, line);
+        for (line, row) in lines.iter().zip(area.rows()) {
+            put_line(buffer, row, line);
         }
         let more = lines.len().saturating_sub(usize::from(area.height));
         if more > 0 && area.height > 0 {
