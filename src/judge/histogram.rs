@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
+use super::by_class::ByClass;
+
 /// As many values get into bins at once.
-const MAX_WAITING: usize = 256;
-const BINS_OF_OCTAVE: usize = 128;
+const MAX_WAITING: usize = 32;
 /// Low bits of a float that do not choose its bin: 128 bins for each power of two, each less than 1% wide.
 const BITS_WITHIN_BIN: u32 = 45;
 /// The leading bits of 2^-256, the lower border of the first bin. There are bins up to 2^256.
@@ -15,8 +16,8 @@ const FIRST_BIN: u64 = (1023 - 256) << 7;
 /// after the decimal point, share a bin.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Histogram {
-    /// The bins of each power of two with values, in their order.
-    octaves: Vec<(u16, Box<[WeightedSum; BINS_OF_OCTAVE]>)>,
+    /// The bins with values, by number.
+    bins: ByClass<u16, WeightedSum>,
     /// The latest values, each with its weight. They get into bins together, because the bins of all devices do not fit
     /// into the caches of a CPU.
     waiting: Vec<(f64, f64)>,
@@ -64,23 +65,10 @@ impl Histogram {
     /// Puts the values that wait into bins.
     fn settle(&mut self) {
         for (value, weight) in self.waiting.drain(..) {
-            let number = bin_number(value);
-            let (octave, bin) = (
-                number / BINS_OF_OCTAVE as u16,
-                usize::from(number) % BINS_OF_OCTAVE,
-            );
-            let at = self.octaves.partition_point(|(other, _)| *other < octave);
-            if self
-                .octaves
-                .get(at)
-                .is_none_or(|(other, _)| *other != octave)
-            {
-                self.octaves.insert(
-                    at,
-                    (octave, Box::new([WeightedSum::default(); BINS_OF_OCTAVE])),
-                );
-            }
-            self.octaves[at].1[bin].add(value, weight);
+            let bin = self
+                .bins
+                .get_or_insert_with(bin_number(value), WeightedSum::default);
+            bin.add(value, weight);
         }
     }
 
@@ -98,9 +86,9 @@ impl Histogram {
         if passed > 0.0 && passed >= wanted {
             return Some(0.0);
         }
-        for bin in self.octaves.iter().flat_map(|(_, bins)| bins.iter()) {
+        for bin in self.bins.values() {
             passed += bin.weight;
-            if passed >= wanted && bin.weight > 0.0 {
+            if passed >= wanted {
                 return bin.mean();
             }
         }
@@ -194,9 +182,8 @@ mod tests {
             }
         }
         histogram.settle();
-        let bins = histogram.octaves.iter().flat_map(|(_, bins)| bins.iter());
-        let filled = bins.filter(|bin| bin.weight > 0.0).copied();
-        assert!(filled.eq(expected.into_values()));
+        let bins = histogram.bins.values().copied();
+        assert!(bins.eq(expected.into_values()));
     }
 
     #[test]
