@@ -15,7 +15,7 @@ pub use self::health::{FACTS, Fact, FactKind, FactPlace, FactValue, Health, Heal
 pub use self::health::{NFS_UNANSWERED, SUSPENDED, SYNC_ACTION, SYNC_COMPLETED, SYNC_SPEED};
 pub use self::io_scan::{
     BlockedTask, BusyProcess, Cgroup, CgroupDevice, CgroupHierarchy, DeviceNumber, HungRead,
-    IoCounters, IoLimits, IoScan, LONG_WAIT_MS, ProcessIo, ScanProblem, ScannedDevice,
+    IoCounters, IoLimits, IoScan, ProcessIo, ScanProblem, ScannedDevice, WATCHED_WAIT_MS,
     parse_device_number,
 };
 pub use self::logged::{LoggedInterval, LoggedRates};
@@ -137,8 +137,11 @@ impl Counters {
 
     /// Returns whether the eleven counters that every kernel prints are equal, ignoring discards and flushes.
     pub fn basic_columns_equal(&self, other: &Self) -> bool {
-        let basic = |c: &Self| (c.reads, c.writes, c.in_flight, c.busy_ms, c.weighted_ms);
-        basic(self) == basic(other)
+        self.reads == other.reads
+            && self.writes == other.writes
+            && self.in_flight == other.in_flight
+            && self.busy_ms == other.busy_ms
+            && self.weighted_ms == other.weighted_ms
     }
 
     /// Returns the requests completed of each kind: reads, writes, discards, flushes.

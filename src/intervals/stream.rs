@@ -597,7 +597,7 @@ impl Intervals<'_> {
         let mut disks: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for Device { name, .. } in self.selected_devices() {
             match self.topology.disk_of(name) {
-                None | Some("") => drop(disks.entry(name).or_default()),
+                None => drop(disks.entry(name).or_default()),
                 Some(disk) => disks.entry(disk).or_default().push(name),
             }
         }

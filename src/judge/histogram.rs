@@ -15,7 +15,7 @@ const FIRST_BIN: u64 = (1023 - 256) << 7;
 /// values of the bin are equal, and within 1% otherwise. Only values of more than 77 digits, or with more than 77 zeros
 /// after the decimal point, share a bin.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Histogram {
+pub(super) struct Histogram {
     /// The bins with values, by number.
     bins: ByClass<u16, WeightedSum>,
     /// The latest values, each with its weight. They get into bins together, because the bins of all devices do not fit
@@ -46,7 +46,7 @@ impl WeightedSum {
 impl Histogram {
     /// Adds a value that counts `weight` times. Values that are negative or not finite, and weights that are not
     /// positive, are ignored.
-    pub fn add(&mut self, value: f64, weight: f64) {
+    pub(super) fn add(&mut self, value: f64, weight: f64) {
         if !is_positive(weight) || !(is_positive(value) || value == 0.0) {
             return;
         }
@@ -73,12 +73,12 @@ impl Histogram {
     }
 
     /// The weighted mean; `None` without values.
-    pub fn mean(&self) -> Option<f64> {
+    pub(super) fn mean(&self) -> Option<f64> {
         self.total.mean()
     }
 
     /// The smallest value that at least `fraction` of the weight does not exceed; `None` without values.
-    pub fn quantile(&mut self, fraction: f64) -> Option<f64> {
+    pub(super) fn quantile(&mut self, fraction: f64) -> Option<f64> {
         self.settle();
         // Allows for the rounding of sums of weights.
         let wanted = fraction * self.total.weight * (1.0 - 1e-12);
@@ -96,7 +96,7 @@ impl Histogram {
     }
 
     /// Mean, quantiles and maximum.
-    pub fn distribution(&mut self) -> Distribution {
+    pub(super) fn distribution(&mut self) -> Distribution {
         Distribution {
             mean: self.mean(),
             p50: self.quantile(0.5),
@@ -104,16 +104,6 @@ impl Histogram {
             p99: self.quantile(0.99),
             max: self.max,
         }
-    }
-}
-
-impl FromIterator<(f64, f64)> for Histogram {
-    fn from_iter<I: IntoIterator<Item = (f64, f64)>>(values: I) -> Self {
-        let mut histogram = Self::default();
-        values
-            .into_iter()
-            .for_each(|(value, weight)| histogram.add(value, weight));
-        histogram
     }
 }
 
@@ -143,6 +133,8 @@ pub struct Distribution {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     #[test]
@@ -168,8 +160,7 @@ mod tests {
     #[test]
     fn bins_are_sorted_however_their_values_came() {
         let mut histogram = Histogram::default();
-        let mut expected: std::collections::BTreeMap<u32, WeightedSum> =
-            std::collections::BTreeMap::new();
+        let mut expected: BTreeMap<u32, WeightedSum> = BTreeMap::new();
         for step in 0_u32..5000 {
             let value = f64::from(step.wrapping_mul(2_654_435_761) % 700) / 7.0;
             let weight = 1.0 + f64::from(step % 3) / 3.0;

@@ -17,6 +17,9 @@ use super::thresholds::{
 use crate::baselines::UnloadedLatency;
 use crate::topology::DeviceClass;
 
+/// Times a rate: those nearer are compared in a regression, as one load.
+const NEAR_RATE: f64 = 4.0;
+
 /// The power of two of a size in KiB.
 pub(super) fn size_class(kib: f64) -> i32 {
     kib.max(0.5).log2().round_ties_even() as i32
@@ -34,11 +37,30 @@ pub(super) struct Bounds {
     /// Infinite if nothing is known.
     pub(super) hi: f64,
     /// The same without the mean since boot, which is of other content and proves no more than saturation.
-    pub(super) sure: f64,
+    pub(super) hi_without_boot: f64,
     /// Where `hi` is known from; `None` if it is infinite.
     pub(super) source: Option<BaselineSource>,
     /// The seconds of the run at which `hi` was seen; `None` if it is known from elsewhere.
     pub(super) seen_s: Option<f64>,
+}
+
+impl Bounds {
+    /// Takes what is known of the highest unloaded latency, if it is lower than what was known before.
+    fn lower_hi(&mut self, hi: f64, source: BaselineSource, seen_s: Option<f64>) {
+        if hi < self.hi {
+            self.hi = hi;
+            self.source = Some(source);
+            self.seen_s = seen_s;
+        }
+    }
+
+    /// The multiple of `hi` that requests took; `None` if nothing is known of them. That no disk at all is slower says nothing
+    /// of requests that take less.
+    pub(super) fn saturation(&self, ms: f64) -> Option<f64> {
+        let is_of_any_disk = self.source == Some(BaselineSource::Class(None));
+        let is_known = self.hi.is_finite() && !(is_of_any_disk && ms < self.hi);
+        is_known.then(|| ms / self.hi)
+    }
 }
 
 /// The mean of a kind of requests since boot.
@@ -61,7 +83,7 @@ impl SinceBoot {
 /// A step in the memory of a range.
 #[derive(Clone, Copy, Debug)]
 struct Point {
-    class: i32,
+    size: i32,
     ms: f64,
     rate: f64,
     queue: f64,
@@ -108,27 +130,24 @@ impl Range {
         let mut bounds = Bounds {
             lo: 0.0,
             hi: f64::INFINITY,
-            sure: f64::INFINITY,
+            hi_without_boot: f64::INFINITY,
             source: None,
             seen_s: None,
         };
         // No disk at all is slower unloaded than a slow hard disk; but a few requests may have met one that slept.
         if self.class.is_some() || queue >= QUEUE {
-            bounds.hi = ClassLimits::of(self.class).max_ms(kib);
-            bounds.source = Some(BaselineSource::Class(self.class));
+            let max_ms = ClassLimits::of(self.class).max_ms(kib);
+            bounds.lower_hi(max_ms, BaselineSource::Class(self.class), None);
         }
         for (class, best) in self.low.iter() {
             if (size..=size + LARGER).contains(class)
                 && let Some(seen) = best.seen()
-                && seen.value < bounds.hi
             {
-                bounds.hi = seen.value;
-                bounds.source = Some(BaselineSource::Lowest);
-                bounds.seen_s = Some(seen.at_s);
+                bounds.lower_hi(seen.value, BaselineSource::Lowest, Some(seen.at_s));
             }
         }
-        for ((class, at_rate), best) in self.proof.iter() {
-            if *class <= size
+        for ((of_size, at_rate), best) in self.proof.iter() {
+            if *of_size <= size
                 && *at_rate >= rate_class(rate) - REACH
                 && let Some(proven) = best.value()
             {
@@ -136,11 +155,7 @@ impl Range {
             }
         }
         if let Some(given) = self.given_for(size) {
-            if GIVEN[1] * given.await_ms < bounds.hi {
-                bounds.hi = GIVEN[1] * given.await_ms;
-                bounds.source = Some(self.given_source);
-                bounds.seen_s = None;
-            }
+            bounds.lower_hi(GIVEN[1] * given.await_ms, self.given_source, None);
             // Smaller requests may be faster.
             let is_same_size = given.size_kib.is_none_or(|kib| size_class(kib) == size);
             if is_same_size && !given.is_upper_bound {
@@ -150,14 +165,11 @@ impl Range {
         if bounds.source == Some(BaselineSource::Lowest) && bounds.hi < MORE * bounds.lo {
             bounds.source = Some(BaselineSource::Learned);
         }
-        bounds.sure = bounds.hi;
+        bounds.hi_without_boot = bounds.hi;
         if let Some(boot) = self.boot
             && boot.kib >= LESS * kib
-            && BOOT * boot.ms < bounds.hi
         {
-            bounds.hi = BOOT * boot.ms;
-            bounds.source = Some(BaselineSource::SinceBoot);
-            bounds.seen_s = None;
+            bounds.lower_hi(BOOT * boot.ms, BaselineSource::SinceBoot, None);
         }
         bounds
     }
@@ -172,7 +184,7 @@ impl Range {
             .min_by_key(distance)
     }
 
-    /// The lowest flush latency seen, in milliseconds; infinite if none is known. Flushes have no size.
+    /// The lowest flush latency in milliseconds, given or seen; `None` without one. Flushes have no size.
     pub(super) fn lowest_flush(&self) -> Option<Seen> {
         let given = self.given_for(0).map(|given| Seen {
             value: GIVEN[1] * given.await_ms,
@@ -214,7 +226,7 @@ impl Range {
             return;
         }
         let point = Point {
-            class: size,
+            size,
             ms,
             rate: load.rate(),
             queue: load.queue,
@@ -237,11 +249,7 @@ impl Range {
     /// Latency is convex in the rate: the line through two loads meets rate 0 below the unloaded latency.
     fn prove_by_chords(&mut self, point: &Point, at_s: f64) {
         let mut proofs = Vec::new();
-        for other in self
-            .points
-            .iter()
-            .filter(|other| other.class == point.class)
-        {
+        for other in self.points.iter().filter(|other| other.size == point.size) {
             let (lower, higher) = if other.rate < point.rate {
                 (other, point)
             } else {
@@ -259,50 +267,55 @@ impl Range {
             }
         }
         for (rate, ms) in proofs {
-            self.prove(point.class, rate, ms, at_s);
+            self.prove(point.size, rate, ms, at_s);
         }
     }
 
     /// The same from natural scatter: latency that does not follow the rate is the device's own.
     fn prove_by_regression(&mut self, size: i32, rate: f64, at_s: f64) {
-        let is_near =
-            |one: &&Point| one.class == size && rate / 4.0 <= one.rate && one.rate <= 4.0 * rate;
-        let (mut count, mut mean_rate, mut mean_ms) = (0.0, 0.0, 0.0);
-        for one in self.points.iter().filter(is_near) {
-            count += 1.0;
-            mean_rate += one.rate;
-            mean_ms += one.ms;
+        let mut near = Vec::new();
+        for point in &self.points {
+            let is_near = rate / NEAR_RATE <= point.rate && point.rate <= NEAR_RATE * rate;
+            if point.size == size && is_near {
+                near.push(point);
+            }
         }
-        if count < SAMPLES as f64 {
+        if near.len() < SAMPLES {
             return;
+        }
+        let count = near.len() as f64;
+        let (mut mean_rate, mut mean_ms) = (0.0, 0.0);
+        for point in &near {
+            mean_rate += point.rate;
+            mean_ms += point.ms;
         }
         mean_rate /= count;
         mean_ms /= count;
         let (mut spread, mut products) = (0.0, 0.0);
-        for one in self.points.iter().filter(is_near) {
-            spread += (one.rate - mean_rate).powi(2);
-            products += (one.rate - mean_rate) * (one.ms - mean_ms);
+        for point in &near {
+            spread += (point.rate - mean_rate).powi(2);
+            products += (point.rate - mean_rate) * (point.ms - mean_ms);
         }
         if spread <= 0.0 {
             return;
         }
         let slope = products / spread;
-        let (mut squares, mut in_turn, mut before) = (0.0, 0.0, 0.0);
-        for one in self.points.iter().filter(is_near) {
-            let left = one.ms - mean_ms - slope * (one.rate - mean_rate);
-            squares += left * left;
-            in_turn += before * left;
-            before = left;
+        let (mut squares, mut products_of_neighbors, mut before) = (0.0, 0.0, 0.0);
+        for point in &near {
+            let residual = point.ms - mean_ms - slope * (point.rate - mean_rate);
+            squares += residual * residual;
+            products_of_neighbors += before * residual;
+            before = residual;
         }
         let variance = squares / (count - 2.0);
-        let autocorrelation = in_turn / (variance * count).max(1e-30);
+        let autocorrelation = products_of_neighbors / (variance * count).max(1e-30);
         let elasticity = slope * mean_rate / mean_ms;
-        let error = SIGMA * (variance / spread).sqrt() * mean_rate / mean_ms;
-        let is_elastic = elasticity.abs() + error >= ELASTIC;
+        let elasticity_error = SIGMA * (variance / spread).sqrt() * mean_rate / mean_ms;
+        let is_elastic = elasticity.abs() + elasticity_error >= ELASTIC;
         if is_elastic || autocorrelation >= AUTO + 1.0 / count.sqrt() {
             return;
         }
-        let requests = upper_median(self.points.iter().filter(is_near).map(|one| one.requests));
+        let requests = upper_median(near.iter().map(|point| point.requests));
         let scatter = (spread / count).sqrt() / mean_rate * requests.sqrt();
         if scatter >= OWN {
             self.prove(size, mean_rate, mean_ms * (1.0 - elasticity.max(0.0)), at_s);
@@ -336,13 +349,13 @@ impl Range {
     /// The lowest latencies by size that are worth saving: those of a minute of quiet steps or, for sizes without, what was given.
     pub(super) fn saved(&self) -> Vec<UnloadedLatency> {
         let mut saved = Vec::new();
-        for (class, best) in self.low.iter() {
-            let quiet = self.quiet.get(class).copied().unwrap_or_default();
+        for (size, best) in self.low.iter() {
+            let quiet = self.quiet.get(size).copied().unwrap_or_default();
             if let Some(await_ms) = best.value()
                 && quiet >= SAVED_INTERVALS
             {
                 saved.push(UnloadedLatency {
-                    size_kib: Some(f64::from(*class).exp2()),
+                    size_kib: Some(f64::from(*size).exp2()),
                     await_ms,
                     queue: None,
                     is_upper_bound: false,

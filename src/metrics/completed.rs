@@ -170,7 +170,7 @@ impl Completed {
 
     /// Mean number of these requests waiting or being served: ΔT / 1000 t (Little's law).
     pub fn queue(&self) -> Option<f64> {
-        self.time.mean()
+        self.time.mean_requests()
     }
 }
 
@@ -199,7 +199,7 @@ impl Amount {
     }
 
     /// Of milliseconds, the mean number of requests whose time this is: ms / 1000 t.
-    pub(super) fn mean(self) -> Option<f64> {
+    pub(super) fn mean_requests(self) -> Option<f64> {
         self.per_second().map(|ms| ms / 1000.0)
     }
 

@@ -15,7 +15,7 @@ use super::device_interval::{DeviceActivity, DeviceInterval, DeviceState, Interv
 use super::device_names::DeviceNames;
 use super::run_clock::RunClock;
 use super::series::{Extent, Fold, LatencyCounts, Point, Series, TimeSpan};
-use crate::judge::{Assessment, Judged, Verdict, Worst};
+use crate::judge::{Assessment, Judged, JudgedStep, Verdict};
 use crate::metrics::Interval;
 use crate::quantities::{HostQuantity, Quantity};
 use crate::units::Span;
@@ -134,11 +134,8 @@ impl History {
 
     /// Adds zeros for the time in which a device was idle until now.
     fn fill_idle_points(&mut self, row: &DeviceInterval, since_s: f64) {
-        let idle = Arc::new(Worst {
-            assessment: Assessment {
-                verdict: Some(Verdict::Idle),
-                ..Assessment::default()
-            },
+        let idle = Arc::new(JudgedStep {
+            assessment: Assessment::without_evidence(Verdict::Idle),
             at: None,
             seconds: 0.0,
         });

@@ -7,7 +7,7 @@ use super::text::Text;
 use super::{AnalysisReport, Times, incidents_text};
 use crate::intervals::IncidentTotal;
 use crate::judge::{
-    BlockMeans, DeviceReport, Difference, IoDirection, Outcome, Quantity, Verdict, compare,
+    BlockMeans, ComparedQuantity, DeviceReport, Difference, IoDirection, Outcome, Verdict, compare,
 };
 use crate::report::evidence::{explanation_text, plateau_rate};
 use crate::report::json_csv::time_text;
@@ -132,11 +132,7 @@ fn push_compared(
         }
     }
     out.list("Changed", 2, &changed);
-    out.list(
-        "Seen in fewer than two blocks of 30 s in at least one capture: spread unknown, no conclusion",
-        2,
-        &unknown,
-    );
+    out.list("Too short to compare: each capture needs 60 s", 2, &unknown);
     if !same.is_empty() {
         let sentence = format!("{}.", same.join("; "));
         out.list(
@@ -147,7 +143,7 @@ fn push_compared(
     }
     let has_like = differences
         .iter()
-        .any(|one| matches!(one.quantity, Quantity::LatencyAt(_)));
+        .any(|one| matches!(one.quantity, ComparedQuantity::LatencyAt(_)));
     if !has_like && !old.blocks.is_empty() && !new.blocks.is_empty() {
         let text = "Latency at similar concurrency: the captures share no intervals of similar queue and size.";
         out.push(text, 2);
@@ -180,23 +176,23 @@ fn limits_of(report: &DeviceReport) -> Vec<String> {
 /// A quantity with its median and range in both captures.
 fn sentence(difference: &Difference) -> String {
     let Described { name, value, .. } = describe(difference.quantity);
-    let range = |means: &BlockMeans| match means.blocks {
-        1 => "1 block".to_owned(),
-        blocks => format!(
-            "{}: {} to {}",
-            counted(blocks as u64, "block"),
-            value(means.low),
-            value(means.high)
-        ),
-    };
     let (before, after) = (&difference.before, &difference.after);
     format!(
         "{name}: {} -> {} ({}; {})",
         value(before.median),
         value(after.median),
-        range(before),
-        range(after)
+        blocks_text(before, value),
+        blocks_text(after, value)
     )
+}
+
+/// The number of blocks and the range of their means.
+fn blocks_text(means: &BlockMeans, format: fn(f64) -> String) -> String {
+    if means.blocks == 1 {
+        return "1 block".to_owned();
+    }
+    let blocks = counted(means.blocks as u64, "block");
+    format!("{blocks}: {} to {}", format(means.low), format(means.high))
 }
 
 /// A quantity in words.
@@ -210,48 +206,56 @@ struct Described {
     value: fn(f64) -> String,
 }
 
-fn describe(quantity: Quantity) -> Described {
-    let of = |key, direction: IoDirection, noun: &str, value| Described {
-        key,
-        direction: Some(direction),
-        name: format!("{} {noun}", direction.name()),
-        value,
-    };
-    let of_all = |key, name: &str, value| Described {
-        key,
-        direction: None,
-        name: name.to_owned(),
-        value,
-    };
-    match quantity {
-        Quantity::Rate(direction) => Described {
-            name: format!("{} per second", direction.noun()),
-            ..of("per_s", direction, "", number)
-        },
-        Quantity::Throughput(direction) => of("mib_per_s", direction, "throughput", |mib| {
+fn describe(quantity: ComparedQuantity) -> Described {
+    let (key, noun, value): (_, _, fn(f64) -> String) = match quantity {
+        ComparedQuantity::Rate(_) => ("per_s", "per second".to_owned(), number),
+        ComparedQuantity::Throughput(_) => ("mib_per_s", "throughput".to_owned(), |mib| {
             format!("{} MiB/s", number(mib))
         }),
-        Quantity::Size(direction) => of("size_kib", direction, "size", |kib| {
+        ComparedQuantity::Size(_) => ("size_kib", "size".to_owned(), |kib| {
             format!("{} KiB", number(kib))
         }),
-        Quantity::ReadShare => of_all("read_pct", "reads among requests", cells::percent),
-        Quantity::Queue => of_all("queue", "queue", cells::queue),
-        Quantity::Latency(direction) => of("await_ms", direction, "latency at any queue", time),
-        Quantity::LatencyAt(class) => {
+        ComparedQuantity::ReadShare => (
+            "read_pct",
+            "reads among requests".to_owned(),
+            cells::percent,
+        ),
+        ComparedQuantity::Queue => ("queue", "queue".to_owned(), cells::queue),
+        ComparedQuantity::Latency(_) => ("await_ms", "latency at any queue".to_owned(), time),
+        ComparedQuantity::LatencyAt(class) => {
             let queue = match class.queue() {
                 Some(queue) => format!("queue {queue}"),
                 None => "queue below 0.7".to_owned(),
             };
             let noun = format!("latency at {queue} and {} KiB", class.size_kib());
-            of("await_ms_at_like_queue", class.direction(), &noun, time)
+            ("await_ms_at_like_queue", noun, time)
         }
+    };
+    let direction = match quantity {
+        ComparedQuantity::Rate(direction)
+        | ComparedQuantity::Throughput(direction)
+        | ComparedQuantity::Size(direction)
+        | ComparedQuantity::Latency(direction) => Some(direction),
+        ComparedQuantity::LatencyAt(class) => Some(class.direction()),
+        ComparedQuantity::ReadShare | ComparedQuantity::Queue => None,
+    };
+    let name = match (quantity, direction) {
+        (ComparedQuantity::Rate(direction), _) => format!("{} {noun}", direction.noun()),
+        (_, Some(direction)) => format!("{} {noun}", direction.name()),
+        (_, None) => noun,
+    };
+    Described {
+        key,
+        direction,
+        name,
+        value,
     }
 }
 
 fn quantity_json(difference: &Difference) -> Json {
     let Described { key, direction, .. } = describe(difference.quantity);
     let class = match difference.quantity {
-        Quantity::LatencyAt(class) => Some(class),
+        ComparedQuantity::LatencyAt(class) => Some(class),
         _ => None,
     };
     object! {

@@ -15,6 +15,7 @@ use crate::report::layout::number_format::{
     queue_figure, size_figure, time_figure,
 };
 use crate::sanitize::sanitize;
+use crate::typo::did_you_mean;
 
 /// The width of the verdict, with the blank before it.
 pub(super) const VERDICT_WIDTH: usize = 10;
@@ -36,7 +37,7 @@ pub(super) struct Column {
     text: CellText,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum CellText {
     Number,
     /// A latency, marked if it is an estimate, emphasized by the saturation of its requests.
@@ -72,7 +73,7 @@ const VERDICT: Quantity = Quantity {
     meaning: "the state of the device, with the time since its incident began (> if that may have been earlier), or the device that suffers from the incident; see 'blkstat help verdicts'",
     unit: Unit::Count,
     requests: Requests::All,
-    value: |_, of| Some(f64::from(of.verdict()? as u8)),
+    formula: |_, judged| Some(f64::from(judged.verdict()? as u8)),
 };
 
 /// What the columns say that are only for logs of other tools.
@@ -166,9 +167,10 @@ impl Column {
                 return push_right(text.as_deref().unwrap_or("-"), width, out);
             }
             (_, None) => return push_right("-", width, out),
-            (Latency, Some(await_ms)) => {
-                latency_figure(await_ms, &self.quantity.requests.of(&activity.judged))
-            }
+            (Latency, Some(await_ms)) => latency_figure(
+                await_ms,
+                &self.quantity.requests.completed(&activity.judged),
+            ),
             (Util, Some(util)) => percent_figure(util).with_suffix(activity.flag.map(|_| b'?')),
             (Number | Saturation, Some(value)) => format_of(self.quantity.unit)(value),
         };
@@ -186,18 +188,24 @@ impl Column {
         if matches!(text, b"-" | b"0" | b"0%") {
             return Emphasis::Dim;
         }
-        let is_trouble = activity.shown_verdict.is_some_and(Verdict::is_trouble);
+        // A device below the one that suffers is in no trouble, nor is one whose trouble costs nobody anything.
+        let suffers = match &activity.incident {
+            Some(ongoing) => ongoing.is_victim,
+            None => self.text != CellText::Verdict,
+        };
+        let Some(verdict) = activity
+            .shown_verdict
+            .filter(|verdict| suffers && verdict.is_trouble())
+        else {
+            return Emphasis::Plain;
+        };
         match self.text {
-            Latency | Saturation if is_trouble => {
+            Latency | Saturation => {
                 let saturation = self.quantity.requests.saturation(&activity.judged);
                 Emphasis::of_saturation(saturation, threshold)
             }
-            // Trouble that costs nobody anything belongs to no incident.
-            CellText::Verdict if activity.incident.is_some() => match activity.judged.verdict() {
-                Some(Verdict::Queueing) => Emphasis::Warning,
-                Some(verdict) if verdict.is_trouble() => Emphasis::Alert,
-                _ => Emphasis::Plain,
-            },
+            CellText::Verdict if verdict == Verdict::Queueing => Emphasis::Warning,
+            CellText::Verdict => Emphasis::Alert,
             _ => Emphasis::Plain,
         }
     }
@@ -235,15 +243,18 @@ fn verdict_cell(activity: &DeviceActivity, max_width: usize) -> Option<Cow<'stat
         Some(ongoing) if ongoing.is_victim && is_trouble => {
             format!("{} {}", name?, incident_time(ongoing))
         }
-        Some(ongoing) if !ongoing.is_victim && has_work => {
-            format!("see {}", sanitize(&ongoing.incident.victim.label))
-        }
+        Some(ongoing) if !ongoing.is_victim && has_work => see_text(ongoing),
         _ => return name.map(Cow::from),
     };
     Some(match text.chars().count() <= max_width {
         true => text.into(),
         false => name.unwrap_or("see above").into(),
     })
+}
+
+/// Points from a device below the one that suffers to that: `see loop0`.
+pub(crate) fn see_text(ongoing: &OngoingIncident) -> String {
+    format!("see {}", sanitize(&ongoing.incident.victim.label))
 }
 
 /// Returns the time since an incident began: `12s`, `>65s` if it may have begun earlier, `99m`, `3h`, `2d`.
@@ -275,7 +286,8 @@ impl FromStr for ColumnList {
             let title = find(word).map_or(word, |quantity| quantity.title);
             let column = keys().find(|column| column.title.eq_ignore_ascii_case(title));
             columns.push(column.ok_or_else(|| {
-                format!("there is no column '{word}'; 'blkstat help columns' lists them")
+                let end = did_you_mean(word, sort_keys(), "'blkstat help columns' lists them");
+                format!("there is no column '{word}'{end}")
             })?);
         }
         Ok(Self(columns))
@@ -289,12 +301,17 @@ pub fn sort_keys() -> impl Iterator<Item = &'static str> {
 
 /// Returns the value of a device by which a key sorts it: the largest comes first.
 pub fn sort_value(key: &str, device: &DeviceInterval) -> f64 {
-    let of_activity = |activity| keys().find(|one| one.title == key)?.value(activity);
-    match device.activity() {
-        // A stalled device may have no value, but matters most.
-        Some(activity) if activity.stalled_s > 0.0 => f64::INFINITY,
-        activity => activity.and_then(of_activity).unwrap_or(-1.0),
+    let Some(activity) = device.activity() else {
+        return -1.0;
+    };
+    // A stalled device may have no value, but matters most.
+    if activity.stalled_s > 0.0 {
+        return f64::INFINITY;
     }
+    let column = keys().find(|column| column.title == key);
+    column
+        .and_then(|column| column.value(activity))
+        .unwrap_or(-1.0)
 }
 
 /// Returns the columns with their meanings, for the manual.

@@ -154,17 +154,17 @@ fn minutes_kept(device_count: usize, has_cgroups: bool) -> usize {
 fn busy(stats: Interval, seed: &mut u64) -> DeviceState {
     let mut saturation = || Some(3.0 + random(seed, 1000) as f64 / 7.0);
     let (reads, writes, flushes) = (saturation(), saturation(), saturation());
-    let evidence = |direction, of: &Completed, saturation| Evidence::Latency {
-        direction,
-        verdict: Verdict::Saturated,
-        latency: Latency {
+    let evidence = |direction, of: &Completed, saturation| {
+        Evidence::Latency(Latency {
+            direction,
+            verdict: Verdict::Saturated,
             await_ms: of.await_ms().unwrap_or_default(),
             queue: of.queue().unwrap_or_default(),
             saturation,
-        },
-        source: Some(BaselineSource::Learned),
-        seen_s_ago: Some(20.0),
-        doubt: None,
+            source: Some(BaselineSource::Learned),
+            seen_s_ago: Some(20.0),
+            doubt: None,
+        })
     };
     let assessment = Assessment {
         verdict: Some(Verdict::Saturated),

@@ -203,6 +203,6 @@ fn a_volume_whose_credits_are_spent_has_the_limit_that_holds_now_and_the_rate_be
     assert_eq!((err.as_str(), code), ("", 0));
     let out = out.split_whitespace().collect::<Vec<_>>().join(" ");
     let expected =
-        "xvdf held at 100 writes/s (3,000 writes/s before), as if by a limit; writes take 80.0 ms";
+        "xvdf stays at 100 writes/s (3,000 writes/s before), as if limited; writes take 80.0 ms";
     assert!(out.contains(expected), "{out}");
 }
