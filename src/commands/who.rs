@@ -160,12 +160,13 @@ impl Output<'_> {
         if let Some(attribution) = attribution {
             self.has_attribution = true;
             self.unread_s = 0.0;
+            let problem = attribution.problem.map(problem_text);
             let hidden = hidden_processes_text(
                 attribution,
                 intervals.is_live(),
                 has_process_io_capabilities(),
             );
-            let problem = attribution.problem.map(problem_text);
+            // What root would show comes before what the kernel lacks.
             self.said.say(hidden, context);
             self.said.say(problem, context);
             self.said.say(hung_read_text(attribution), context);

@@ -168,7 +168,7 @@ impl DeviceJudge {
         self.recent.last = assessment.verdict;
         let saturations = [assessment.read_saturation, assessment.write_saturation];
         let mut over = saturations.map(Option::unwrap_or_default);
-        for (over, requests) in over.iter_mut().zip(load.kinds) {
+        for (over, requests) in over.iter_mut().zip(&load.kinds) {
             if requests.count < FEW {
                 *over = 0.0;
             }

@@ -1,9 +1,8 @@
 //! Statistics of one direction (reads, writes, or both) over all intervals.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
+use super::by_class::ByClass;
 use super::histogram::{Distribution, Histogram};
 use crate::metrics::Completed;
 
@@ -178,13 +177,13 @@ impl BusyMean {
 
 /// Collects the intervals of a direction in bounded memory, each with those of about its rate: by the power of two.
 #[derive(Clone, Debug, Default)]
-struct BusyIntervals(BTreeMap<i32, Completed>);
+struct BusyIntervals(ByClass<i32, Completed>);
 
 impl BusyIntervals {
     fn observe(&mut self, totals: &Completed) {
         if totals.ios.sum > 0.0 {
             let octave = rate(totals).log2().floor() as i32;
-            let sum = self.0.entry(octave).or_default();
+            let sum = self.0.get_or_insert_with(octave, Completed::default);
             *sum = sum.followed_by(totals);
         }
     }

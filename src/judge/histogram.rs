@@ -1,12 +1,11 @@
 //! Mean, quantiles and maximum of any number of values in bounded memory.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
+use super::by_class::ByClass;
+
 /// As many values get into bins at once.
-const MAX_WAITING: usize = 256;
-const BINS_OF_OCTAVE: usize = 128;
+const MAX_WAITING: usize = 32;
 /// Low bits of a float that do not choose its bin: 128 bins for each power of two, each less than 1% wide.
 const BITS_WITHIN_BIN: u32 = 45;
 /// The leading bits of 2^-256, the lower border of the first bin. There are bins up to 2^256.
@@ -17,8 +16,8 @@ const FIRST_BIN: u64 = (1023 - 256) << 7;
 /// after the decimal point, share a bin.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Histogram {
-    /// The bins of each power of two with values.
-    octaves: BTreeMap<u16, Box<[WeightedSum; BINS_OF_OCTAVE]>>,
+    /// The bins with values, by number.
+    bins: ByClass<u16, WeightedSum>,
     /// The latest values, each with its weight. They get into bins together, because the bins of all devices do not fit
     /// into the caches of a CPU.
     waiting: Vec<(f64, f64)>,
@@ -66,10 +65,10 @@ impl Histogram {
     /// Puts the values that wait into bins.
     fn settle(&mut self) {
         for (value, weight) in self.waiting.drain(..) {
-            let number = bin_number(value);
-            let octave = self.octaves.entry(number / BINS_OF_OCTAVE as u16);
-            let bins = octave.or_insert_with(|| Box::new([WeightedSum::default(); BINS_OF_OCTAVE]));
-            bins[usize::from(number) % BINS_OF_OCTAVE].add(value, weight);
+            let bin = self
+                .bins
+                .get_or_insert_with(bin_number(value), WeightedSum::default);
+            bin.add(value, weight);
         }
     }
 
@@ -87,9 +86,9 @@ impl Histogram {
         if passed > 0.0 && passed >= wanted {
             return Some(0.0);
         }
-        for bin in self.octaves.values().flat_map(|bins| bins.iter()) {
+        for bin in self.bins.values() {
             passed += bin.weight;
-            if passed >= wanted && bin.weight > 0.0 {
+            if passed >= wanted {
                 return bin.mean();
             }
         }
@@ -134,6 +133,8 @@ pub struct Distribution {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     #[test]
@@ -172,9 +173,8 @@ mod tests {
             }
         }
         histogram.settle();
-        let bins = histogram.octaves.values().flat_map(|bins| bins.iter());
-        let filled = bins.filter(|bin| bin.weight > 0.0).copied();
-        assert!(filled.eq(expected.into_values()));
+        let bins = histogram.bins.values().copied();
+        assert!(bins.eq(expected.into_values()));
     }
 
     #[test]

@@ -1,10 +1,9 @@
 //! Levels of concurrency as they occurred, and the capacity that they show: the highest rate that a device held, and whether
 //! more load would bring more.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
+use super::by_class::ByClass;
 use super::judged::Compared;
 use super::limit::Plateau;
 use super::thresholds::{CAP_QUEUE, FEW, HALF, LESS, SHARE, SOMEONE};
@@ -91,7 +90,7 @@ impl Level {
 
 /// The requests of one direction by the queue that they met.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Levels(BTreeMap<i32, Level>);
+pub(super) struct Levels(ByClass<i32, Level>);
 
 impl Levels {
     /// Takes the requests of an interval with the verdict on it, and the multiple of the unloaded latency that they took.
@@ -106,7 +105,7 @@ impl Levels {
             waiting: u64::from(verdict >= Some(Verdict::Queueing)),
             compared: Compared::of(requests, saturation),
         };
-        let level = self.0.entry(bin).or_default();
+        let level = self.0.get_or_insert_with(bin, Level::default);
         *level = level.plus(&now);
     }
 
@@ -115,7 +114,7 @@ impl Levels {
         let mut merged: Vec<Level> = Vec::new();
         let mut first = 0;
         let mut last = i32::MIN;
-        for (bin, level) in &self.0 {
+        for (bin, level) in self.0.iter() {
             let is_near = last >= bin - 2 && f64::from(bin - first) < BINS_PER_OCTAVE;
             match merged.last_mut() {
                 Some(present) if is_near => *present = present.plus(level),

@@ -29,6 +29,7 @@
 
 mod best;
 mod blocks;
+mod by_class;
 mod cloud_limits;
 mod compare;
 mod device;

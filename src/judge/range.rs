@@ -4,9 +4,10 @@
 //! mean since boot, a baseline that was given or saved. At least `lo`, "they take that long even if nobody waits": two loads
 //! on a line (chord), the natural scatter of one load (regression), a baseline.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use super::best::{Best, End, Seen};
+use super::by_class::ByClass;
 use super::load::Load;
 use super::settings::{BaselineSource, Settings};
 use super::thresholds::{
@@ -96,13 +97,13 @@ pub(super) struct Range {
     given_source: BaselineSource,
     boot: Option<SinceBoot>,
     /// The lowest latencies, by size class.
-    low: BTreeMap<i32, Best>,
+    low: ByClass<i32, Best>,
     /// The steps with fewer than two requests at a time, by size class.
-    quiet: BTreeMap<i32, u32>,
+    quiet: ByClass<i32, u32>,
     /// The highest proofs of an unloaded latency, by size class and rate class.
-    proof: BTreeMap<(i32, i32), Best>,
+    proof: ByClass<(i32, i32), Best>,
     /// The highest rates of the device, by size class.
-    top: BTreeMap<i32, Best>,
+    top: ByClass<i32, Best>,
     /// The latest steps, [`RING`] at most.
     points: VecDeque<Point>,
 }
@@ -138,12 +139,14 @@ impl Range {
             let max_ms = ClassLimits::of(self.class).max_ms(kib);
             bounds.lower_hi(max_ms, BaselineSource::Class(self.class), None);
         }
-        for (_, best) in self.low.range(size..=size + LARGER) {
-            if let Some(seen) = best.seen() {
+        for (class, best) in self.low.iter() {
+            if (size..=size + LARGER).contains(class)
+                && let Some(seen) = best.seen()
+            {
                 bounds.lower_hi(seen.value, BaselineSource::Lowest, Some(seen.at_s));
             }
         }
-        for ((of_size, at_rate), best) in &self.proof {
+        for ((of_size, at_rate), best) in self.proof.iter() {
             if *of_size <= size
                 && *at_rate >= rate_class(rate) - REACH
                 && let Some(proven) = best.value()
@@ -197,8 +200,7 @@ impl Range {
     /// Takes the mean latency of requests of a size class as seen.
     pub(super) fn learn_lowest(&mut self, size: i32, ms: f64, requests: f64, at_s: f64) {
         self.low
-            .entry(size)
-            .or_insert_with(|| Best::new(End::Low))
+            .get_or_insert_with(size, || Best::new(End::Low))
             .add(ms * (1.0 + 1.0 / requests.sqrt()), at_s);
     }
 
@@ -215,11 +217,10 @@ impl Range {
     ) {
         self.learn_lowest(size, ms, requests, at_s);
         if load.queue < QUEUE {
-            *self.quiet.entry(size).or_default() += 1;
+            *self.quiet.get_or_insert_with(size, || 0) += 1;
         }
         self.top
-            .entry(size)
-            .or_insert_with(|| Best::new(End::High))
+            .get_or_insert_with(size, || Best::new(End::High))
             .add(load.rate(), at_s);
         if !is_steady {
             return;
@@ -241,8 +242,7 @@ impl Range {
 
     fn prove(&mut self, size: i32, rate: f64, ms: f64, at_s: f64) {
         self.proof
-            .entry((size, rate_class(rate)))
-            .or_insert_with(|| Best::new(End::High))
+            .get_or_insert_with((size, rate_class(rate)), || Best::new(End::High))
             .add(ms, at_s);
     }
 
@@ -328,7 +328,8 @@ impl Range {
     pub(super) fn has_room(&self, size: i32, ms: f64, rate: f64) -> bool {
         let most = self
             .top
-            .range(size..)
+            .iter()
+            .filter(|(class, _)| *class >= size)
             .filter_map(|(_, best)| best.value())
             .fold(0.0, f64::max);
         if rate > LESS * most {
@@ -348,7 +349,7 @@ impl Range {
     /// The lowest latencies by size that are worth saving: those of a minute of quiet steps or, for sizes without, what was given.
     pub(super) fn saved(&self) -> Vec<UnloadedLatency> {
         let mut saved = Vec::new();
-        for (size, best) in &self.low {
+        for (size, best) in self.low.iter() {
             let quiet = self.quiet.get(size).copied().unwrap_or_default();
             if let Some(await_ms) = best.value()
                 && quiet >= SAVED_INTERVALS

@@ -56,7 +56,7 @@ pub(crate) fn find_mismatches(
     let mut found: BTreeMap<String, String> = BTreeMap::new();
     let compared = run(machines, cases, &|machine, case, theirs, sandbox| {
         let ours = run_ours(case, machine, sandbox.path());
-        differences::mismatch(case, machine, version, &masked(theirs), &masked(ours))
+        differences::mismatch(case, machine, version, &masked(&theirs), &masked(&ours))
     });
     for (case, difference) in cases.iter().zip(compared) {
         if let Some(text) = difference {
@@ -69,7 +69,7 @@ pub(crate) fn find_mismatches(
     found
 }
 
-fn masked(outcome: Outcome) -> Outcome {
+fn masked(outcome: &Outcome) -> Outcome {
     Outcome {
         stdout: mask::machine(&mask::times(&outcome.stdout)),
         status: outcome.status,
