@@ -4,8 +4,9 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::json::{JsonElements, JsonPart};
-use super::{LogContents, LogFormat, LoggedDevice, Report, head_line, host_of_json, number};
-use crate::capture::time_form::find_time;
+use super::{LogContents, LogFormat, LoggedDevice, Report, host_of_json};
+use crate::capture::normal::first_lines::{TableHead, head_line};
+use crate::capture::normal::time_form::find_time;
 
 /// A log of iostat.
 #[derive(Default)]
@@ -103,7 +104,11 @@ impl IostatLog {
             self.is_after_cpu_header = true;
             return Ok(());
         }
-        if let Some((columns, is_name_last)) = header(&words) {
+        if let Some(TableHead {
+            columns,
+            is_name_last,
+        }) = TableHead::of_iostat(&words)
+        {
             // A doubled line.
             if self.open.columns == columns && self.open.rows.is_empty() {
                 return Ok(());
@@ -332,29 +337,4 @@ impl LogFormat for IostatLog {
             .reports
             .retain(|report| !report.is_cut && (!report.begins || report.has_length || has_single));
     }
-}
-
-/// Returns the columns of a line that begins a table of devices, without that of the names, and whether that is the last.
-pub(super) fn header(words: &[&str]) -> Option<(Vec<String>, bool)> {
-    let (first, last) = (words.first()?, words.last()?);
-    let is_name_last = last.starts_with("Device");
-    let is_name_first =
-        !is_name_last && number(first).is_none() && !first.contains('/') && !first.contains(':')
-            || first.trim_end_matches(':') == "Device";
-    let columns = if is_name_last {
-        &words[..words.len() - 1]
-    } else {
-        &words[1..]
-    };
-    let has_rates = columns.iter().any(|column| LoggedDevice::is_rate(column));
-    let has_numbers = columns.iter().any(|word| number(word).is_some());
-    // The tables of sar look similar.
-    let is_of_sar = words.contains(&"DEV");
-    let is_header = (is_name_first || is_name_last) && has_rates && !has_numbers && !is_of_sar;
-    is_header.then(|| {
-        (
-            columns.iter().map(|column| (*column).to_owned()).collect(),
-            is_name_last,
-        )
-    })
 }

@@ -24,9 +24,8 @@ use self::sysstat_times::SysstatTimes;
 use super::MAX_DEVICES_PER_SAMPLE;
 use super::annotation::RecordingHeader;
 use super::diskstats_line::excerpt;
-use super::hosts::host_before;
-use super::stated::Stated;
-use super::time_form::{LocalTimes, find_time};
+use super::normal::first_lines::{Printed, TableHead, head_line, log_start, number};
+use super::normal::time_form::{LocalTimes, find_time};
 use crate::counters::{Counters, Device, LoggedInterval, Sample};
 use crate::units::SampleTime;
 
@@ -48,7 +47,7 @@ type KnownFormat = (Box<dyn LogFormat>, &'static str);
 /// Returns a reader for the kind of log that a line shows: the head of a table of devices, or a device in JSON.
 fn format_of(line: &str) -> Option<KnownFormat> {
     let words: Vec<&str> = line.split_whitespace().collect();
-    if iostat::header(&words).is_some() || line.contains("\"disk_device\"") {
+    if TableHead::of_iostat(&words).is_some() || line.contains("\"disk_device\"") {
         Some((Box::<iostat::IostatLog>::default(), "an iostat log"))
     } else if sar::head(&words).is_some() {
         Some((Box::<sar::SarLog>::default(), "a log of sar -d"))
@@ -199,8 +198,11 @@ impl LoggedDevice {
 
     /// Sets the value in a column from its text. What is no possible value is not known, with a warning.
     fn set_text(&mut self, column: &str, text: &str, contents: &mut LogContents) {
-        let Some((value, digits, unit_kib)) =
-            number(text).filter(|(value, ..)| is_possible(column, *value))
+        let Some(Printed {
+            value,
+            digits,
+            unit_kib,
+        }) = number(text).filter(|printed| is_possible(column, printed.value))
         else {
             if is_read(column) {
                 let [text, column, name] =
@@ -228,14 +230,6 @@ impl LoggedDevice {
                 );
             }
         }
-    }
-
-    /// Returns whether [`Self::set`] knows a column that every table of devices has one of.
-    pub(super) fn is_rate(column: &str) -> bool {
-        matches!(
-            column,
-            "tps" | "r/s" | "w/s" | "d/s" | "f/s" | "aqu-sz" | "%util"
-        )
     }
 }
 
@@ -285,34 +279,6 @@ impl fmt::Display for Rounding {
     }
 }
 
-/// Parses a number with a point or a comma, `12.5`, `12,5%`, `12.5k`. Returns it with the digits after the point, and for a
-/// unit of bytes, how many KiB that is.
-fn number(word: &str) -> Option<(f64, usize, Option<f64>)> {
-    let word = word.strip_suffix('%').unwrap_or(word);
-    let unit = match word.bytes().last()? {
-        b'k' => Some(1.0),
-        b'M' => Some(1024.0),
-        b'G' => Some(1024.0 * 1024.0),
-        b'T' => Some(1024.0 * 1024.0 * 1024.0),
-        _ => None,
-    };
-    let text = if unit.is_some() {
-        &word[..word.len() - 1]
-    } else {
-        word
-    }
-    .replace(',', ".");
-    let is_plain = text
-        .bytes()
-        .all(|byte| byte.is_ascii_digit() || byte == b'.');
-    let value = text.parse().ok().filter(|_| is_plain)?;
-    Some((
-        value,
-        text.split_once('.').map_or(0, |(_, digits)| digits.len()),
-        unit,
-    ))
-}
-
 /// What the whole log shows, or the beginning of a stream, before its first report is handed out.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LogFacts {
@@ -324,8 +290,6 @@ pub struct LogFacts {
     has_single_intervals: bool,
     /// It lists devices that do nothing, so that one that is not listed was removed, or its line was lost.
     lists_idle: bool,
-    /// The hosts that it names.
-    pub(super) hosts: Vec<String>,
 }
 
 /// Looks at a log before it is read.
@@ -437,7 +401,6 @@ impl LogScan {
             has_one_head: self.heads == 1,
             has_single_intervals,
             lists_idle: self.lists_idle || other_names <= 2 || same_names > other_names,
-            hosts: self.logs.hosts,
         }
     }
 }
@@ -448,9 +411,8 @@ pub(super) struct Logs {
     /// `None` before it is recognized.
     format: Option<KnownFormat>,
     contents: LogContents,
-    stated: Stated,
-    /// The hosts that the log has named so far.
-    pub(super) hosts: Vec<String>,
+    /// The stated length of its intervals.
+    every: Option<Duration>,
     prefix: Option<Prefix>,
     /// The line that showed what it is.
     head: String,
@@ -465,14 +427,14 @@ pub(super) struct Logs {
 }
 
 impl Logs {
-    pub(super) fn new(local: &LocalTimes, stated: &Stated) -> Self {
+    pub(super) fn new(local: &LocalTimes, every: Option<Duration>) -> Self {
         let contents = LogContents {
             times: SysstatTimes::new(local.clone()),
             ..LogContents::default()
         };
         Self {
             contents,
-            stated: stated.clone(),
+            every,
             begins: true,
             ..Self::default()
         }
@@ -488,7 +450,7 @@ impl Logs {
         Self {
             format: format_of(&self.head),
             prefix: self.prefix.clone(),
-            ..Self::new(&self.contents.times.local, &self.stated)
+            ..Self::new(&self.contents.times.local, self.every)
         }
     }
 
@@ -536,7 +498,6 @@ impl Logs {
         let prefix = self.prefix.as_ref().filter(|_| head_line(&line).is_none());
         let prefix = prefix.map_or(Some(("", &*line)), |prefix| prefix.split(&line));
         let Some((prefix, line)) = prefix else {
-            self.note_other_host(&line);
             return Ok(());
         };
         prefix.clone_into(&mut self.contents.prefix);
@@ -548,53 +509,9 @@ impl Logs {
             (*format, *origin) = (other, other_origin);
             self.begins = true;
         }
-        // Each row of sadf names its host.
-        let host_of_row = sar::host_of_row(line);
-        let is_of_other = host_of_row.is_some_and(|host| {
-            let wanted = self.stated.host.as_deref();
-            wanted.is_some_and(|wanted| wanted != host)
-        });
-        if let Some(host) = host_of_row.filter(|_| is_of_other) {
-            if !self.hosts.iter().any(|known| known == host) {
-                self.hosts.push(host.to_owned());
-            }
-            return Ok(());
-        }
-        let host = self.contents.host.host.clone();
-        let known = self.contents.reports.len();
         let outcome = format.read(line, &mut self.contents);
-        // A line with the name of another host ends the report of the one before.
-        self.leave_wanted(host.as_deref(), known);
         self.begins |= outcome.is_err();
         outcome.map_err(|error| format!("{error}; the report is skipped"))
-    }
-
-    /// Takes a line of another program, which may be the same log of another host.
-    fn note_other_host(&mut self, line: &str) {
-        let Some((other, begin)) = host_before(line) else {
-            return;
-        };
-        let own = self
-            .prefix
-            .as_ref()
-            .and_then(|prefix| prefix.program.as_ref());
-        let is_log = head_line(&line[begin..]).is_some() || format_of(&line[begin..]).is_some();
-        if let Some(own) = own.filter(|_| is_log) {
-            self.hosts = vec![own.trim_end_matches(':').to_owned(), other.to_owned()];
-        }
-    }
-
-    /// Leaves the reports of the wanted host; those from `known` on are of this `host`.
-    fn leave_wanted(&mut self, host: Option<&str>, known: usize) {
-        let wanted = self.stated.host.as_deref();
-        if wanted.is_some_and(|wanted| host.is_some_and(|host| host != wanted)) {
-            self.contents.reports.truncate(known);
-        }
-        if let Some(now) = &self.contents.host.host
-            && !self.hosts.contains(now)
-        {
-            self.hosts.push(now.clone());
-        }
     }
 
     /// Takes the warnings about single values.
@@ -604,12 +521,9 @@ impl Logs {
 
     /// Takes the end of the log. Returns whether it completes a report.
     pub(super) fn finish(&mut self) -> bool {
-        let known = self.contents.reports.len();
         if let Some((format, _)) = &mut self.format {
             format.finish(&mut self.contents);
         }
-        let host = self.contents.host.host.clone();
-        self.leave_wanted(host.as_deref(), known);
         !self.contents.reports.is_empty()
     }
 
@@ -728,7 +642,7 @@ impl Logs {
 
     /// The length of an interval of reports without times, as far as it is known.
     fn length(&self) -> Option<Duration> {
-        self.stated.every.or(self.contents.facts.length)
+        self.every.or(self.contents.facts.length)
     }
 
     /// Says once, after the first interval, what the log is and what it lacks.
@@ -776,7 +690,7 @@ impl Logs {
         let mut note = format!("from {origin}: {rounding}{times}; not known: {lacking}");
         if self.lacks_times {
             let seconds = self.length().unwrap_or(DEFAULT_LENGTH).as_secs_f64();
-            let are = match (self.stated.every, self.contents.facts.length) {
+            let are = match (self.every, self.contents.facts.length) {
                 (Some(_), _) => "are, as stated,",
                 (None, Some(_)) => "are, as their numbers show,",
                 (None, None) => "are taken to be",
@@ -808,29 +722,6 @@ fn without_glue(line: &str) -> Cow<'_, str> {
     }
 }
 
-/// Parses the first line of a sysstat log, `Linux 6.8.0 (host) 03/12/2026 _x86_64_ (80 CPU)` with tabs. Returns the host, and
-/// the text that has the date.
-pub(super) fn head_line(line: &str) -> Option<(RecordingHeader, &str)> {
-    let rest = line.strip_prefix("Linux ")?;
-    let (kernel, rest) = rest.split_once(" (")?;
-    let (name, rest) = rest.split_once(')')?;
-    let cpus = rest
-        .rsplit_once('(')
-        .and_then(|(_, cpus)| cpus.split(' ').next()?.parse().ok());
-    // blkstat writes a dash for what it does not know.
-    let known = |text: &str| Some(text.trim().to_owned()).filter(|text| text != "-");
-    let (host, kernel) = (known(name), known(kernel));
-    Some((
-        RecordingHeader {
-            host,
-            kernel,
-            cpus,
-            ..RecordingHeader::default()
-        },
-        rest,
-    ))
-}
-
 /// The words before each line of a log, as `ts` and collectors of logs add them.
 #[derive(Clone)]
 struct Prefix {
@@ -844,18 +735,7 @@ struct Prefix {
 impl Prefix {
     /// Returns the prefix of a line that begins a log of sysstat; `None` for other lines, and without a prefix.
     fn before_first_line(line: &str) -> Option<Self> {
-        let begins = |rest: &&str| {
-            ["avg-cpu: ", "# hostname;", "{\"sysstat\""]
-                .iter()
-                .any(|first| rest.starts_with(first))
-                || head_line(rest).is_some() && rest.trim_end().ends_with(" CPU)")
-                || rest.starts_with("Device")
-                    && iostat::header(&rest.split_whitespace().collect::<Vec<_>>()).is_some()
-        };
-        let starts = line.match_indices([' ', '\t']).map(|(at, _)| at + 1);
-        let at = starts
-            .take(MAX_PREFIX_WORDS)
-            .find(|at| begins(&&line[*at..]))?;
+        let at = log_start(line).filter(|at| *at > 0)?;
         let words = line[..at].split_whitespace();
         let program = words
             .clone()
@@ -887,6 +767,3 @@ impl Prefix {
         is_of_log.then(|| (&line[..line.len() - rest.len()], text.as_str()))
     }
 }
-
-/// A prefix is in the first words of a line; the spaces between them count, too.
-const MAX_PREFIX_WORDS: usize = 16;

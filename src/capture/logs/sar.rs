@@ -11,10 +11,9 @@ use serde_json::Value;
 
 use super::json::{JsonElements, JsonPart};
 use super::sysstat_times::SysstatTimes;
-use super::{
-    LogContents, LogFormat, LoggedDevice, Report, excerpt, head_line, host_of_json, number,
-};
-use crate::capture::time_form::{LocalTimes, find_time};
+use super::{LogContents, LogFormat, LoggedDevice, Report, excerpt, host_of_json};
+use crate::capture::normal::first_lines::{head_line, number};
+use crate::capture::normal::time_form::{LocalTimes, find_time};
 
 /// The reports of a log in which every row has a time, as they become complete.
 #[derive(Default)]
@@ -269,14 +268,6 @@ pub(super) fn columns_of_sadf(line: &str) -> Option<Vec<String>> {
             .map(|word| word.trim_end_matches("[...]").to_owned())
             .collect(),
     )
-}
-
-/// Returns the host of a row of `sadf -d`; `None` for another line.
-pub(super) fn host_of_row(line: &str) -> Option<&str> {
-    let (host, rest) = line.split_once(';')?;
-    let (seconds, _) = rest.split_once(';')?;
-    let is_row = !host.starts_with('#') && seconds.parse::<i64>().is_ok();
-    is_row.then_some(host)
 }
 
 #[derive(Default)]

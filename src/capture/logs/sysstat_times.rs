@@ -6,7 +6,7 @@ use jiff::civil::{Date, DateTime};
 use jiff::tz::AmbiguousOffset;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::capture::time_form::{LocalTimes, TimeForm, find_time, find_times};
+use crate::capture::normal::time_form::{LocalTimes, TimeForm, find_time, find_times};
 
 /// The dates and times that sysstat prints. A date of three numbers is read in the order of the locale.
 #[derive(Clone, Debug, Default)]

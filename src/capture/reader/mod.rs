@@ -4,7 +4,6 @@
 //! lost its end and a recording was appended to the file, the first line of that recording continues it. Such a line is
 //! split, and both parts are read as separate lines.
 
-mod foreign;
 mod look_alike;
 mod state;
 
@@ -17,19 +16,18 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use self::foreign::{FirstCopies, ForeignLine, ForeignLines, Known, collectl_time};
 use self::look_alike::{NO_DEVICES, is_of_other_system, look_alike};
 pub use self::state::CaptureState;
 use self::state::{Continuity, OpenSample, Position, SampleDevices, SegmentTracker};
 use super::annotation::{Annotation, EndOfSample, HealthLine, RecordingHeader, bounded};
 use super::diskstats_line::{LineError, excerpt, is_of_linux_2_4, parse_line};
-use super::hosts::{HostScan, several_hosts};
 use super::line_kind::{LineKind, TimestampLine, find_embedded_line};
-use super::line_reader::{LineReader, NextLine};
 use super::logs::{LogFacts, LogScan, Logs};
+use super::normal::copies::{FirstCopies, ForeignLine, ForeignLines, Known, collectl_time};
+use super::normal::lines::{Ahead, LineReader, NextLine};
+use super::normal::time_form::{LocalTimes, TimeForm};
 use super::recorded_scan::ScanReader;
 use super::stated::Stated;
-use super::time_form::{LocalTimes, TimeForm};
 use super::{CaptureWarning, MAX_DEVICES_PER_SAMPLE, MAX_LINE_BYTES, WarningClass};
 use crate::compression::{TrailingData, is_end_of_text};
 use crate::counters::{Device, HealthFacts, HostState, Sample};
@@ -38,8 +36,6 @@ use crate::counters::{Device, HealthFacts, HostState, Sample};
 const MAX_WARNINGS: usize = 1000;
 /// The samples after one that looks damaged, in which others that do are taken as they are: the kernel's counters are odd.
 const MIN_UNDAMAGED_SAMPLES: u64 = 8;
-/// The lines of a stream in which the wanted host is looked for.
-const MAX_LINES_OF_STREAM: u64 = 1000;
 
 /// The kinds of captures, which are read in different ways.
 enum Kind {
@@ -167,15 +163,15 @@ impl<R: Read> Reader<R> {
     }
 
     /// Looks at the first reports of a log.
-    fn scan_ahead(&mut self, logs: &Logs) -> LogFacts {
+    fn scan_ahead(&mut self, logs: &Logs) -> io::Result<LogFacts> {
         let mut scan = LogScan::new(logs.again());
-        let mut ahead = 0;
-        while let Some(line) = self.lines.look_ahead(&mut ahead) {
+        let mut ahead = Ahead::default();
+        while let Some(line) = self.lines.look_ahead(&mut ahead)? {
             if LineKind::of(line, true, false, false).begins_capture() || scan.read(line) {
                 break;
             }
         }
-        scan.finish()
+        Ok(scan.finish())
     }
 
     /// Goes on with the next file of the same capture, after the end of the one before. `name` is its name for messages.
@@ -271,10 +267,10 @@ impl<R: Read> Reader<R> {
             None => {
                 let mut kind = self.find_kind()?;
                 if let Kind::Log(logs) = &mut kind {
-                    let of_file = self.log_facts.take();
-                    let is_whole = of_file.is_some();
-                    let facts = of_file.unwrap_or_else(|| self.scan_ahead(logs));
-                    self.check_hosts(&facts.hosts, is_whole)?;
+                    let facts = match self.log_facts.take() {
+                        Some(of_file) => of_file,
+                        None => self.scan_ahead(logs)?,
+                    };
                     logs.set_facts(facts);
                 }
                 kind
@@ -299,65 +295,19 @@ impl<R: Read> Reader<R> {
         (self.state.header, self.state.is_log) = (None, false);
     }
 
-    /// Checks the hosts that a log names itself.
-    ///
-    /// # Errors
-    /// If there are several and none is wanted, or these are all, and the wanted one is not among them.
-    fn check_hosts(&self, hosts: &[String], are_all: bool) -> io::Result<()> {
-        let wanted = self.stated.host.as_deref();
-        let is_missing =
-            are_all && wanted.is_some_and(|wanted| hosts.iter().all(|host| host != wanted));
-        let are_mixed = wanted.is_none() && hosts.len() > 1;
-        if self.lines.has_host() || hosts.is_empty() || !is_missing && !are_mixed {
-            return Ok(());
-        }
-        let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
-        Err(several_hosts(&hosts, wanted))
-    }
-
-    /// Looks whether the first lines of a file are of several hosts, and leaves those of the one that is wanted.
-    ///
-    /// # Errors
-    /// If that is not stated, or not among them.
-    fn find_hosts(&mut self) -> io::Result<()> {
-        let wanted = self.stated.host.as_deref();
-        let mut hosts = HostScan::default();
-        let (mut ahead, mut count) = (0, 0);
-        while let Some(line) = self.lines.look_ahead(&mut ahead) {
-            if line.starts_with(b"TS ") || line.starts_with(b"#blkstat ") {
-                return Ok(());
-            }
-            if let Ok(text) = std::str::from_utf8(line) {
-                hosts.read(text);
-            }
-            count += 1;
-            let is_found = || hosts.filter(wanted).is_ok_and(|filter| filter.is_some());
-            if self.is_prompt && (is_found() || count == MAX_LINES_OF_STREAM) {
-                break;
-            }
-        }
-        if let Some(filter) = hosts.filter(self.stated.host.as_deref())? {
-            self.lines.select_host(filter);
-        }
-        Ok(())
-    }
-
     /// Looks at the first lines of a file.
     ///
     /// # Errors
     /// If it is of Linux 2.4, or of several hosts of which none is chosen.
     fn find_kind(&mut self) -> io::Result<Kind> {
-        if !self.lines.has_host() && (!self.is_prompt || self.stated.host.is_some()) {
-            self.find_hosts()?;
-        }
-        let mut hosts = HostScan::default();
-        let mut stated = self.stated.clone();
-        stated.host = stated.host.filter(|_| !self.lines.has_host());
-        let mut logs = Logs::new(&self.local, &stated);
+        let wanted = self.stated.host.as_deref();
+        self.lines.find_hosts(wanted, self.is_prompt)?;
+        let mut logs = Logs::new(&self.local, self.stated.every);
         let mut copies = FirstCopies::new(self.local.clone());
-        let (mut ahead, mut number) = (0, self.lines.number);
-        while let Some(line) = self.lines.look_ahead(&mut ahead) {
-            number += 1;
+        let before = self.lines.number;
+        let mut ahead = Ahead::default();
+        while let Some(line) = self.lines.look_ahead(&mut ahead)? {
+            let number = before + ahead.lines;
             match LineKind::of(line, true, false, false) {
                 LineKind::Timestamp(TimestampLine { time: Some(_), .. })
                 | LineKind::Annotation(_)
@@ -368,7 +318,6 @@ impl<R: Read> Reader<R> {
             let Ok(text) = std::str::from_utf8(line) else {
                 continue;
             };
-            hosts.read(text);
             let known = self.state.look_alike;
             self.state.look_alike = known.or_else(|| Some((number, look_alike(text)?)));
             if collectl_time(text).is_some() {
@@ -388,9 +337,6 @@ impl<R: Read> Reader<R> {
                 Known::Likely if self.is_prompt => break,
                 Known::Likely | Known::Nothing => {}
             }
-        }
-        if self.is_prompt && !self.lines.has_host() {
-            hosts.filter(self.stated.host.as_deref())?;
         }
         Ok(if copies.has_devices() {
             Kind::Foreign(Box::new(ForeignLines::new(
@@ -437,7 +383,6 @@ impl<R: Read> Reader<R> {
                         return Ok(None);
                     }
                     let outcome = logs.read(bytes);
-                    self.check_hosts(&logs.hosts, false)?;
                     for reason in outcome.err().into_iter().chain(logs.take_warnings()) {
                         self.warn(WarningClass::Lines, reason);
                     }
@@ -455,7 +400,6 @@ impl<R: Read> Reader<R> {
                 }
                 Ok(NextLine::End) if logs.finish() => {}
                 Ok(NextLine::End) => {
-                    self.check_hosts(&logs.hosts, true)?;
                     if logs.lists_nothing() {
                         self.state.look_alike = Some((self.lines.number, NO_DEVICES));
                     }

@@ -12,7 +12,7 @@ use jiff::tz::{Offset, TimeZone};
 
 /// The form of a time. All times of a capture have the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TimeForm {
+pub(in crate::capture) enum TimeForm {
     /// Seconds, milliseconds, microseconds or nanoseconds since 1970.
     Epoch,
     /// A date of three numbers: `2017-08-06T06:13:20Z`, `20170806 06:13:20`.
@@ -33,7 +33,7 @@ pub(super) enum TimeForm {
 
 impl TimeForm {
     /// Returns the form in which the same numbers may be read.
-    pub(super) fn other_order(self) -> Option<Self> {
+    pub(in crate::capture) fn other_order(self) -> Option<Self> {
         match self {
             Self::DayFirst => Some(Self::MonthFirst),
             Self::MonthFirst => Some(Self::DayFirst),
@@ -58,16 +58,16 @@ impl Display for TimeForm {
 
 /// A time that stands in a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct FoundTime {
-    pub(super) form: TimeForm,
+pub(in crate::capture) struct FoundTime {
+    pub(in crate::capture) form: TimeForm,
     /// Without a year it is in 1972, without a date on the first day of 1970. An uptime is the time since 1970.
-    pub(super) time: Timestamp,
+    pub(in crate::capture) time: Timestamp,
     /// It names no time zone: `time` is as if it were UTC.
-    pub(super) is_local: bool,
+    pub(in crate::capture) is_local: bool,
     /// The number of words and numbers before it.
-    pub(super) words_before: usize,
+    pub(in crate::capture) words_before: usize,
     /// The digits of seconds, milliseconds and so on since 1970; 0 for other forms.
-    pub(super) digits: usize,
+    pub(in crate::capture) digits: usize,
 }
 
 /// The zone and the latest date of a capture, for times that name no zone or no year.
@@ -89,7 +89,7 @@ impl Default for LocalTimes {
 
 impl LocalTimes {
     /// Returns the date and time as they are written. Without a year it is in the latest one possible.
-    pub(super) fn civil(&self, found: &FoundTime) -> DateTime {
+    pub(in crate::capture) fn civil(&self, found: &FoundTime) -> DateTime {
         let written = Offset::UTC.to_datetime(found.time);
         if found.form != TimeForm::DayOfYear {
             return written;
@@ -106,7 +106,7 @@ impl LocalTimes {
         written
     }
 
-    pub(super) fn timestamp(&self, found: &FoundTime) -> Timestamp {
+    pub(in crate::capture) fn timestamp(&self, found: &FoundTime) -> Timestamp {
         let zone = if found.is_local && found.form != TimeForm::TimeOfDay {
             &self.zone
         } else {
@@ -117,7 +117,7 @@ impl LocalTimes {
 }
 
 /// Returns the first time in a line of a log, which has no uptime.
-pub(super) fn find_time(line: &str) -> Option<FoundTime> {
+pub(in crate::capture) fn find_time(line: &str) -> Option<FoundTime> {
     find_times(line)
         .into_iter()
         .find(|found| found.form != TimeForm::Uptime)
@@ -127,7 +127,7 @@ pub(super) fn find_time(line: &str) -> Option<FoundTime> {
 const MAX_WORDS: usize = 64;
 
 /// Returns everything in a line that reads as a time.
-pub(super) fn find_times(line: &str) -> Vec<FoundTime> {
+pub(in crate::capture) fn find_times(line: &str) -> Vec<FoundTime> {
     let mut times = Vec::new();
     if !line.bytes().any(|byte| byte.is_ascii_digit()) {
         return times;

@@ -10,8 +10,8 @@ use std::time::Duration;
 use jiff::tz::AmbiguousOffset;
 use jiff::{SignedDuration, Timestamp};
 
+use super::time_form::{FoundTime, LocalTimes, TimeForm, find_time, find_times};
 use crate::capture::diskstats_line::{DeviceLineStart, device_line_start};
-use crate::capture::time_form::{FoundTime, LocalTimes, TimeForm, find_time, find_times};
 
 /// The place of a time beside its copy.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -298,7 +298,7 @@ fn is_after_full_hour(time: Timestamp, within: SignedDuration) -> bool {
 
 /// Looks at the first copies of a capture.
 #[derive(Default)]
-pub(super) struct FirstCopies {
+pub(in crate::capture) struct FirstCopies {
     local: LocalTimes,
     copies: Vec<Candidates>,
     gap: Candidates,
@@ -315,7 +315,7 @@ pub(super) struct FirstCopies {
 
 /// How much is known of the times of a capture.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Known {
+pub(in crate::capture) enum Known {
     Nothing,
     /// One of several clocks, and later copies may show that it is another.
     Likely,
@@ -328,7 +328,7 @@ const MAX_ALIKE_COPIES: usize = 3;
 const ENOUGH_COPIES: usize = 8;
 
 impl FirstCopies {
-    pub(super) fn new(local: LocalTimes) -> Self {
+    pub(in crate::capture) fn new(local: LocalTimes) -> Self {
         Self {
             local,
             ..Self::default()
@@ -336,12 +336,12 @@ impl FirstCopies {
     }
 
     /// Returns whether a device was found.
-    pub(super) fn has_devices(&self) -> bool {
+    pub(in crate::capture) fn has_devices(&self) -> bool {
         !self.names.is_empty()
     }
 
     /// Takes the next line.
-    pub(super) fn add(&mut self, text: &str) -> Known {
+    pub(in crate::capture) fn add(&mut self, text: &str) -> Known {
         self.line += 1;
         let Some(device) = device_line_start(text, self.words_before) else {
             self.gap.add(text, false, self.line);
@@ -610,7 +610,7 @@ impl Advance {
 
 /// The meaning of a line.
 #[derive(Debug, PartialEq)]
-pub(super) enum ForeignLine {
+pub(in crate::capture) enum ForeignLine {
     /// It is the first device of a copy, whose time is this, from this line; `None` if no time is known, and a time of `None`
     /// if it is behind the copy. It is to be read once more.
     FirstDevice(Option<(Option<Timestamp>, u64)>),
@@ -625,7 +625,7 @@ pub(super) enum ForeignLine {
 
 /// Finds the copies in such a capture, and their times.
 #[derive(Default)]
-pub(super) struct ForeignLines {
+pub(in crate::capture) struct ForeignLines {
     /// It is the raw data of collectl: copies of many files of /proc, each line with the name of its kind.
     is_collectl: bool,
     clock: Clock,
@@ -649,7 +649,7 @@ pub(super) struct ForeignLines {
 
 impl ForeignLines {
     /// Begins with the first copies, which are read once more. If there are no times, they go on after `latest`.
-    pub(super) fn new(
+    pub(in crate::capture) fn new(
         first: &FirstCopies,
         every: Option<Duration>,
         latest: Option<Timestamp>,
@@ -674,7 +674,7 @@ impl ForeignLines {
         }
     }
 
-    pub(super) fn of_collectl() -> Self {
+    pub(in crate::capture) fn of_collectl() -> Self {
         Self {
             is_collectl: true,
             ..Self::default()
@@ -682,7 +682,7 @@ impl ForeignLines {
     }
 
     /// Returns the form of the times, and whether those of copies in the same second or minute are spread evenly.
-    pub(super) fn form(&self) -> Option<(TimeForm, bool)> {
+    pub(in crate::capture) fn form(&self) -> Option<(TimeForm, bool)> {
         let form = match self.slot {
             Some(slot) => slot.form,
             None if self.is_collectl => TimeForm::Epoch,
@@ -692,7 +692,7 @@ impl ForeignLines {
     }
 
     /// Takes the next line.
-    pub(super) fn read(&mut self, line: &[u8], number: u64) -> ForeignLine {
+    pub(in crate::capture) fn read(&mut self, line: &[u8], number: u64) -> ForeignLine {
         let Ok(text) = std::str::from_utf8(line) else {
             return ForeignLine::Other;
         };
@@ -816,7 +816,7 @@ impl ForeignLines {
 }
 
 /// The time of a copy in the raw data of collectl: `>>> 1502000000.001 <<<`.
-pub(super) fn collectl_time(line: &str) -> Option<Timestamp> {
+pub(in crate::capture) fn collectl_time(line: &str) -> Option<Timestamp> {
     let found = find_time(line.strip_prefix(">>> ")?.split_once(" <<<")?.0)?;
     if found.form != TimeForm::Epoch {
         return None;
