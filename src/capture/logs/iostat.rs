@@ -87,9 +87,9 @@ impl IostatLog {
         }
         if let Some((host, rest)) = head_line(line) {
             self.end_report(contents);
-            contents.times.begin(rest);
+            contents.clock.begin(rest);
             let time = self.time.take();
-            self.run_at = time.and_then(|time| contents.times.find(&time));
+            self.run_at = time.and_then(|time| contents.clock.read(&time));
             self.shape_before = self.shape.take().or(self.shape_before.take());
             (contents.host, self.has_date, self.follows) = (host, true, false);
             (self.lines_behind_head, self.is_boot_left_out) = (Some(0), false);
@@ -204,7 +204,7 @@ impl IostatLog {
             }
         };
         for (column, word) in open.columns.iter().zip(numbers) {
-            contents.times.observe_number(word);
+            contents.clock.observe_number(word);
             device.set_text(column, word, contents);
         }
     }
@@ -214,11 +214,11 @@ impl IostatLog {
     fn find_time(&mut self, text: &str, contents: &mut LogContents) -> [Option<Timestamp>; 2] {
         let is_first = std::mem::take(&mut self.has_date);
         let run_at = self.run_at.take();
-        let at = contents.times.find(text).or(run_at);
+        let at = contents.clock.read(text).or(run_at);
         let has_midnight = is_first && at.is_none();
         [
             at,
-            has_midnight.then(|| contents.times.midnight()).flatten(),
+            has_midnight.then(|| contents.clock.midnight()).flatten(),
         ]
     }
 
@@ -306,7 +306,7 @@ impl IostatLog {
         // JSON leaves out zeros at the end.
         contents.rounding.digits = 2;
         contents
-            .times
+            .clock
             .begin(host["date"].as_str().unwrap_or_default());
         (self.follows, self.has_date) = (false, true);
     }

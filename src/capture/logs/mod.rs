@@ -9,7 +9,6 @@ mod iostat;
 mod json;
 mod length;
 mod sar;
-mod sysstat_times;
 
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
@@ -20,12 +19,12 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use self::length::Lengths;
-use self::sysstat_times::SysstatTimes;
 use super::MAX_DEVICES_PER_SAMPLE;
 use super::annotation::RecordingHeader;
 use super::diskstats_line::excerpt;
+use super::normal::clock::Clock;
 use super::normal::first_lines::{Printed, TableHead, head_line, log_start, number};
-use super::normal::time_form::{LocalTimes, find_time};
+use super::normal::time_form::find_time;
 use crate::counters::{Counters, Device, LoggedInterval, Sample};
 use crate::units::SampleTime;
 
@@ -71,7 +70,7 @@ pub(super) struct LogContents {
     /// What is wrong with single values; the rest of their lines is read.
     pub(super) warnings: Vec<String>,
     facts: LogFacts,
-    times: SysstatTimes,
+    clock: Clock,
     /// The prefix of the line, which a collector of logs added. It may contain a time.
     pub(super) prefix: String,
 }
@@ -427,9 +426,9 @@ pub(super) struct Logs {
 }
 
 impl Logs {
-    pub(super) fn new(local: &LocalTimes, every: Option<Duration>) -> Self {
+    pub(super) fn new(clock: Clock, every: Option<Duration>) -> Self {
         let contents = LogContents {
-            times: SysstatTimes::new(local.clone()),
+            clock,
             ..LogContents::default()
         };
         Self {
@@ -450,7 +449,7 @@ impl Logs {
         Self {
             format: format_of(&self.head),
             prefix: self.prefix.clone(),
-            ..Self::new(&self.contents.times.local, self.every)
+            ..Self::new(self.contents.clock.again(), self.every)
         }
     }
 
@@ -684,10 +683,10 @@ impl Logs {
             .map(|(_, name)| *name)
             .collect();
         let LogContents {
-            rounding, times, ..
+            rounding, clock, ..
         } = &self.contents;
         let ((_, origin), lacking) = (self.format.as_ref()?, lacking.join(", "));
-        let mut note = format!("from {origin}: {rounding}{times}; not known: {lacking}");
+        let mut note = format!("from {origin}: {rounding}{clock}; not known: {lacking}");
         if self.lacks_times {
             let seconds = self.length().unwrap_or(DEFAULT_LENGTH).as_secs_f64();
             let are = match (self.every, self.contents.facts.length) {

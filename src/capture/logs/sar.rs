@@ -10,10 +10,10 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::json::{JsonElements, JsonPart};
-use super::sysstat_times::SysstatTimes;
 use super::{LogContents, LogFormat, LoggedDevice, Report, excerpt, host_of_json};
+use crate::capture::normal::clock::Clock;
 use crate::capture::normal::first_lines::{head_line, number};
-use crate::capture::normal::time_form::{LocalTimes, find_time};
+use crate::capture::normal::time_form::find_time;
 
 /// The reports of a log in which every row has a time, as they become complete.
 #[derive(Default)]
@@ -148,9 +148,9 @@ pub(super) struct SarLog {
 }
 
 /// Returns the time in the first words of a line; `None` if they are none.
-fn time(words: &[&str], times: &mut SysstatTimes) -> Option<Timestamp> {
+fn time(words: &[&str], clock: &mut Clock) -> Option<Timestamp> {
     let is_time = words.first()?.starts_with(|c: char| c.is_ascii_digit());
-    is_time.then(|| times.find(&words.join(" ")))?
+    is_time.then(|| clock.read(&words.join(" ")))?
 }
 
 impl Table {
@@ -163,13 +163,13 @@ impl Table {
     ) -> Result<bool, String> {
         words
             .iter()
-            .for_each(|word| contents.times.observe_number(word));
+            .for_each(|word| contents.clock.observe_number(word));
         if let Some(start) = self.head.take() {
-            self.start = contents.times.find(&start);
+            self.start = contents.clock.read(&start);
         }
         let Some(at) = words
             .get(..self.time_words)
-            .and_then(|words| time(words, &mut contents.times))
+            .and_then(|words| time(words, &mut contents.clock))
         else {
             // The averages follow the rows.
             let rates = self.columns.len() - 1;
@@ -222,7 +222,7 @@ impl LogFormat for SarLog {
         let words: Vec<&str> = line.split_whitespace().collect();
         if let Some((host, rest)) = head_line(line) {
             self.rows.finish(&mut contents.reports);
-            contents.times.begin(rest);
+            contents.clock.begin(rest);
             (contents.host, self.table) = (host, None);
         } else if words.is_empty() {
             self.rows.close(&mut contents.reports);
@@ -278,10 +278,6 @@ pub(super) struct SadfLog {
     rows: TimedRows,
 }
 
-fn sadf_time(text: &str, local: &LocalTimes) -> Option<Timestamp> {
-    find_time(text).map(|found| local.timestamp(&found))
-}
-
 /// The beginning of an interval of whole seconds, some of which end after less than half of one.
 fn start_of(at: Timestamp, seconds: i64) -> Option<Timestamp> {
     at.checked_sub(SignedDuration::from_secs(seconds.max(0)))
@@ -298,7 +294,7 @@ impl SadfLog {
         let [host, interval, at, values @ ..] = words else {
             return None;
         };
-        let at = sadf_time(at, &contents.times.local)?;
+        let at = contents.clock.read(at)?;
         let start = start_of(at, interval.parse().ok()?)?;
         let names: HashSet<&str> = values
             .chunks(columns.len())
@@ -325,16 +321,9 @@ impl SadfLog {
             return Some(());
         };
         let time = &report["timestamp"];
-        let found = find_time(&format!(
-            "{} {}",
-            time["date"].as_str()?,
-            time["time"].as_str()?
-        ))?;
-        let at = if time["utc"] == 1 {
-            found.time
-        } else {
-            contents.times.local.timestamp(&found)
-        };
+        let zone = if time["utc"] == 1 { "Z" } else { "" };
+        let (date, of_day) = (time["date"].as_str()?, time["time"].as_str()?);
+        let at = contents.clock.read(&format!("{date} {of_day}{zone}"))?;
         let start = start_of(at, time["interval"].as_i64()?)?;
         for object in devices {
             let name = object["disk-device"]

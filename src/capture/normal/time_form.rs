@@ -105,15 +105,6 @@ impl LocalTimes {
         }
         written
     }
-
-    pub(in crate::capture) fn timestamp(&self, found: &FoundTime) -> Timestamp {
-        let zone = if found.is_local && found.form != TimeForm::TimeOfDay {
-            &self.zone
-        } else {
-            &TimeZone::UTC
-        };
-        zone.to_timestamp(self.civil(found)).unwrap_or(found.time)
-    }
 }
 
 /// Returns the first time in a line of a log, which has no uptime.

@@ -23,7 +23,9 @@ use super::annotation::{Annotation, EndOfSample, HealthLine, RecordingHeader, bo
 use super::diskstats_line::{LineError, excerpt, is_of_linux_2_4, parse_line};
 use super::line_kind::{LineKind, TimestampLine, find_embedded_line};
 use super::logs::{LogFacts, LogScan, Logs};
-use super::normal::copies::{FirstCopies, ForeignLine, ForeignLines, Known, collectl_time};
+use super::normal::clock::Clock;
+use super::normal::copies::{ForeignLine, ForeignLines, collectl_time};
+use super::normal::first_copies::{FirstCopies, Known};
 use super::normal::lines::{Ahead, LineReader, NextLine};
 use super::normal::time_form::{LocalTimes, TimeForm};
 use super::recorded_scan::ScanReader;
@@ -302,7 +304,7 @@ impl<R: Read> Reader<R> {
     fn find_kind(&mut self) -> io::Result<Kind> {
         let wanted = self.stated.host.as_deref();
         self.lines.find_hosts(wanted, self.is_prompt)?;
-        let mut logs = Logs::new(&self.local, self.stated.every);
+        let mut logs = Logs::new(Clock::new(self.local.clone()), self.stated.every);
         let mut copies = FirstCopies::new(self.local.clone());
         let before = self.lines.number;
         let mut ahead = Ahead::default();
@@ -447,6 +449,9 @@ impl<R: Read> Reader<R> {
                 self.keeps_truncated_sample,
                 is_in_sample || is_late,
             );
+            if line_kind.is_of_log() {
+                return Err(recording_of_log(number));
+            }
             if line_kind.begins_capture() {
                 // Another capture may be appended.
                 *kind = Kind::WithTimestamps;
@@ -961,6 +966,12 @@ fn add_warning(warnings: &mut Vec<CaptureWarning>, warning: CaptureWarning) {
 fn linux_2_4(line: u64) -> io::Error {
     let message =
         "holds /proc/partitions of Linux 2.4; blkstat reads /proc/diskstats of Linux 2.6 and later";
+    io::Error::new(ErrorKind::InvalidData, format!("line {line} {message}"))
+}
+
+fn recording_of_log(line: u64) -> io::Error {
+    let message = "begins a recording that blkstat 0.2.0 made of a log of another tool, with counters made up from its rates; \
+                   read the log itself";
     io::Error::new(ErrorKind::InvalidData, format!("line {line} {message}"))
 }
 
