@@ -22,7 +22,7 @@ use self::state::{Continuity, OpenSample, Position, SampleDevices, SegmentTracke
 use super::annotation::{Annotation, EndOfSample, HealthLine, RecordingHeader, bounded};
 use super::diskstats_line::{LineError, excerpt, is_of_linux_2_4, parse_line};
 use super::line_kind::{LineKind, TimestampLine, find_embedded_line};
-use super::logs::{LogFacts, LogScan, Logs};
+use super::logs::{LogFacts, LogScan, LogText, Logs};
 use super::normal::clock::Clock;
 use super::normal::copies::{ForeignLine, ForeignLines, collectl_time};
 use super::normal::first_copies::{FirstCopies, Known};
@@ -44,6 +44,8 @@ enum Kind {
     /// Samples begin with `TS` lines.
     WithTimestamps,
     Foreign(Box<ForeignLines>),
+    /// A log of which nothing was read yet.
+    NewLog(Box<LogText>),
     Log(Box<Logs>),
 }
 
@@ -141,10 +143,10 @@ impl<R: Read> Reader<R> {
     /// # Errors
     /// If it cannot be read, or is of Linux 2.4.
     pub fn scan_log(mut self) -> io::Result<Option<LogFacts>> {
-        let Kind::Log(logs) = self.find_kind()? else {
+        let Kind::NewLog(text) = self.find_kind()? else {
             return Ok(None);
         };
-        let mut scan = LogScan::new(*logs);
+        let mut scan = LogScan::new(*text);
         loop {
             match self.lines.next() {
                 Ok(NextLine::Line {
@@ -165,8 +167,8 @@ impl<R: Read> Reader<R> {
     }
 
     /// Looks at the first reports of a log.
-    fn scan_ahead(&mut self, logs: &Logs) -> io::Result<LogFacts> {
-        let mut scan = LogScan::new(logs.again());
+    fn scan_ahead(&mut self, text: &LogText) -> io::Result<LogFacts> {
+        let mut scan = LogScan::new(text.again());
         let mut ahead = Ahead::default();
         while let Some(line) = self.lines.look_ahead(&mut ahead)? {
             if LineKind::of(line, true, false, false).begins_capture() || scan.read(line) {
@@ -266,18 +268,15 @@ impl<R: Read> Reader<R> {
         clear_optional_values(sample);
         let mut kind = match self.kind.take() {
             Some(kind) => kind,
-            None => {
-                let mut kind = self.find_kind()?;
-                if let Kind::Log(logs) = &mut kind {
-                    let facts = match self.log_facts.take() {
-                        Some(of_file) => of_file,
-                        None => self.scan_ahead(logs)?,
-                    };
-                    logs.set_facts(facts);
-                }
-                kind
-            }
+            None => self.find_kind()?,
         };
+        if let Kind::NewLog(text) = kind {
+            let facts = match self.log_facts.take() {
+                Some(of_file) => of_file,
+                None => self.scan_ahead(&text)?,
+            };
+            kind = Kind::Log(Box::new(Logs::new(*text, facts, self.stated.every)));
+        }
         let found = match &mut kind {
             Kind::Log(logs) => self.next_logged(logs, sample).transpose(),
             kind => Some(self.next_copy(kind, previous, sample)),
@@ -304,7 +303,7 @@ impl<R: Read> Reader<R> {
     fn find_kind(&mut self) -> io::Result<Kind> {
         let wanted = self.stated.host.as_deref();
         self.lines.find_hosts(wanted, self.is_prompt)?;
-        let mut logs = Logs::new(Clock::new(self.local.clone()), self.stated.every);
+        let mut log = LogText::new(Clock::new(self.local.clone()));
         let mut copies = FirstCopies::new(self.local.clone());
         let before = self.lines.number;
         let mut ahead = Ahead::default();
@@ -329,9 +328,9 @@ impl<R: Read> Reader<R> {
                 if is_of_linux_2_4(line) {
                     return Err(linux_2_4(number));
                 }
-                if !is_of_other_system(text) && logs.recognize(text) {
+                if !is_of_other_system(text) && log.recognize(text) {
                     self.state.is_log = true;
-                    return Ok(Kind::Log(Box::new(logs)));
+                    return Ok(Kind::NewLog(Box::new(log)));
                 }
             }
             match copies.add(text) {
@@ -384,8 +383,7 @@ impl<R: Read> Reader<R> {
                         }
                         return Ok(None);
                     }
-                    let outcome = logs.read(bytes);
-                    for reason in outcome.err().into_iter().chain(logs.take_warnings()) {
+                    for reason in logs.read(bytes) {
                         self.warn(WarningClass::Lines, reason);
                     }
                 }
@@ -467,7 +465,7 @@ impl<R: Read> Reader<R> {
                     };
                     at
                 }
-                Kind::WithTimestamps | Kind::Log(_) => {
+                Kind::WithTimestamps | Kind::NewLog(_) | Kind::Log(_) => {
                     // The line of a device is searched if it is invalid.
                     let is_device = matches!(line_kind, LineKind::Device);
                     let search = || line_kind.embedded_line(line, splits_samples);
