@@ -171,13 +171,15 @@ impl IostatLog {
             let next = OpenReport {
                 tables: open.tables.clone(),
                 head: std::mem::take(&mut open.head),
-                before: line.before.to_string(),
                 ..OpenReport::default()
             };
             self.end_report(contents);
             self.open = next;
         }
         let open = &mut self.open;
+        if contents.facts.has_one_head && open.rows.is_empty() {
+            open.before = line.before.to_string();
+        }
         open.rows.push(name.clone());
         // Another table may have had it.
         let known = open.devices.iter().position(|device| device.name == name);

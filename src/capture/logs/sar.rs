@@ -9,12 +9,11 @@ use super::text::{LogContents, LogFormat};
 use super::timed_rows::TimedRows;
 use crate::capture::diskstats_line::excerpt;
 use crate::capture::normal::clock::Clock;
-use crate::capture::normal::first_lines::{head_line, number};
+use crate::capture::normal::first_lines::{head_line, number, words_before_table_of_sar};
 use crate::capture::normal::log_lines::LogLine;
-use crate::capture::normal::time_form::find_time;
 
 /// The table whose rows are read.
-pub(super) struct Table {
+struct Table {
     /// The number of words of a time.
     time_words: usize,
     /// The words of the head after the time.
@@ -22,26 +21,6 @@ pub(super) struct Table {
     /// The text of the time in the head, until the first row shows its order, and the time.
     head: Option<String>,
     start: Option<Timestamp>,
-}
-
-/// Returns the table that a line begins; `None` for another line.
-pub(super) fn head(words: &[&str]) -> Option<Table> {
-    let time_words = words
-        .iter()
-        .position(|word| ["DEV", "tps"].contains(word))?;
-    let columns = words[time_words..]
-        .iter()
-        .map(|word| (*word).to_owned())
-        .collect::<Vec<_>>();
-    let time = words[..time_words].join(" ");
-    let is_head =
-        ["DEV", "tps"].iter().all(|name| words.contains(name)) && find_time(&time).is_some();
-    is_head.then_some(Table {
-        time_words,
-        columns,
-        head: Some(time),
-        start: None,
-    })
 }
 
 #[derive(Default)]
@@ -57,6 +36,22 @@ fn time(words: &[&str], clock: &mut Clock) -> Option<Timestamp> {
 }
 
 impl Table {
+    /// Returns the table that a line begins.
+    fn new(words: &[&str]) -> Option<Self> {
+        let time_words = words_before_table_of_sar(words)?;
+        let (time, names) = words.split_at(time_words);
+        let mut columns = Vec::new();
+        for name in names {
+            columns.push((*name).to_owned());
+        }
+        Some(Self {
+            time_words,
+            columns,
+            head: Some(time.join(" ")),
+            start: None,
+        })
+    }
+
     /// Takes a row of the table. Returns whether it is one.
     fn read_row(
         &mut self,
@@ -64,29 +59,21 @@ impl Table {
         rows: &mut TimedRows,
         contents: &mut LogContents,
     ) -> Result<bool, String> {
-        words
-            .iter()
-            .for_each(|word| contents.clock.observe_number(word));
+        for word in words {
+            contents.clock.observe_number(word);
+        }
         if let Some(start) = self.head.take() {
             self.start = contents.clock.read(&start);
         }
-        let Some(at) = words
-            .get(..self.time_words)
-            .and_then(|words| time(words, &mut contents.clock))
-        else {
+        let before = words.get(..self.time_words).unwrap_or_default();
+        let Some(at) = time(before, &mut contents.clock) else {
             // The averages follow the rows.
             let rates = self.columns.len() - 1;
-            let is_average = words.len() > rates
-                && words[1..]
-                    .iter()
-                    .filter(|word| number(word).is_some())
-                    .count()
-                    >= rates;
-            return if is_average {
-                Ok(false)
-            } else {
-                Err(wrong_row(words))
-            };
+            let numbers = words.iter().skip(1).filter(|word| number(word).is_some());
+            if numbers.count() < rates {
+                return Err(wrong_row(words));
+            }
+            return Ok(false);
         };
         let values = &words[self.time_words..];
         let (found, expected) = (values.len(), self.columns.len());
@@ -99,10 +86,15 @@ impl Table {
                 }
             }
         } else {
-            let is_first = self.columns.first().is_some_and(|first| first == DEVICE);
-            let name = values.first().filter(|_| is_first);
-            let known = name.filter(|name| rows.names.contains(**name));
-            device.name = (**known.ok_or_else(|| wrong_row(words))?).to_owned();
+            let (Some(DEVICE), Some(name)) =
+                (self.columns.first().map(|name| &**name), values.first())
+            else {
+                return Err(wrong_row(words));
+            };
+            if !rows.names.contains(*name) {
+                return Err(wrong_row(words));
+            }
+            device.name = (*name).to_owned();
             contents.warnings.push(format!(
                 "{found} words after the time, expected {expected}; the values of the device are not known"
             ));
@@ -136,7 +128,7 @@ impl LogFormat for SarLog {
             self.table = None;
         } else if words.contains(&"DEV") && words.contains(&"tps") {
             self.rows.close(&mut contents.reports);
-            self.table = head(&words);
+            self.table = Table::new(&words);
         } else if let Some(table) = &mut self.table {
             match table.read_row(&words, &mut self.rows, contents) {
                 Ok(true) => {}

@@ -22,7 +22,7 @@ pub struct LogFacts {
 }
 
 /// Looks at a log before it is read.
-pub(in crate::capture) struct LogScan {
+pub(crate) struct LogScan {
     text: LogText,
     lengths: Lengths,
     /// The same of the first reports of runs, if each run has one.
@@ -47,7 +47,7 @@ pub(in crate::capture) struct LogScan {
 const REPORTS_OF_STREAM: u64 = 20;
 
 impl LogScan {
-    pub(in crate::capture) fn new(text: LogText) -> Self {
+    pub(crate) fn new(text: LogText) -> Self {
         Self {
             text,
             lengths: Lengths::default(),
@@ -67,7 +67,7 @@ impl LogScan {
     }
 
     /// Takes the next line. Returns whether a stream has shown enough.
-    pub(in crate::capture) fn read(&mut self, line: &[u8]) -> bool {
+    pub(crate) fn read(&mut self, line: &[u8]) -> bool {
         // What is wrong is said when the line is read.
         let _ = self.text.read(line);
         self.text.contents.warnings.clear();
@@ -119,7 +119,7 @@ impl LogScan {
         }
     }
 
-    pub(in crate::capture) fn finish(mut self) -> LogFacts {
+    pub(crate) fn finish(mut self) -> LogFacts {
         self.text.finish();
         self.take_reports();
         let has_single_intervals =

@@ -5,12 +5,12 @@ use std::collections::VecDeque;
 use super::iostat::IostatLog;
 use super::report::{LoggedDevice, Report, Rounding};
 use super::sadf::{SadfLog, columns_of_sadf};
-use super::sar::{DEVICE, SarLog, head};
+use super::sar::{DEVICE, SarLog};
 use super::scan::LogFacts;
 use crate::capture::annotation::RecordingHeader;
 use crate::capture::diskstats_line::excerpt;
 use crate::capture::normal::clock::Clock;
-use crate::capture::normal::first_lines::TableHead;
+use crate::capture::normal::first_lines::{TableHead, words_before_table_of_sar};
 use crate::capture::normal::log_lines::{LogLine, LogLines};
 
 /// A kind of log.
@@ -34,7 +34,7 @@ fn format_of(line: &str) -> Option<KnownFormat> {
     if TableHead::of_iostat(&words).is_some() || line.contains("\"disk_device\"") {
         return Some((Box::<IostatLog>::default(), "an iostat log"));
     }
-    if head(&words).is_some() {
+    if words_before_table_of_sar(&words).is_some() {
         return Some((Box::<SarLog>::default(), "a log of sar -d"));
     }
     let is_of_devices = columns_of_sadf(line).is_some_and(|columns| columns[0] == DEVICE);
@@ -83,7 +83,7 @@ impl LogContents {
 
 /// The text of a log of any kind.
 #[derive(Default)]
-pub(in crate::capture) struct LogText {
+pub(crate) struct LogText {
     /// `None` before it is recognized.
     pub(super) format: Option<KnownFormat>,
     pub(super) contents: LogContents,
@@ -92,12 +92,14 @@ pub(in crate::capture) struct LogText {
     lines: LogLines,
     /// The line that showed what it is.
     head: String,
+    /// The latest lines: those before the first table of another tool's log are its own.
+    latest: VecDeque<String>,
     /// The log of another tool has begun.
     pub(super) is_other: bool,
 }
 
 impl LogText {
-    pub(in crate::capture) fn new(clock: Clock) -> Self {
+    pub(crate) fn new(clock: Clock) -> Self {
         Self {
             contents: LogContents {
                 clock,
@@ -108,7 +110,7 @@ impl LogText {
     }
 
     /// Returns a reader of the same log at its beginning.
-    pub(in crate::capture) fn again(&self) -> Self {
+    pub(crate) fn again(&self) -> Self {
         Self {
             format: format_of(&self.head),
             lines: self.lines.clone(),
@@ -117,7 +119,7 @@ impl LogText {
     }
 
     /// Looks at a line of a capture that may be a log. Returns whether it shows that it is; all lines are then to be read.
-    pub(in crate::capture) fn recognize(&mut self, line: &str) -> bool {
+    pub(crate) fn recognize(&mut self, line: &str) -> bool {
         self.lines.learn(line);
         if let Some(line) = self.lines.split(line) {
             self.format = format_of(&line.text);
@@ -147,8 +149,15 @@ impl LogText {
                 format.finish(&mut self.contents);
                 (*format, *origin) = (other, other_origin);
                 self.is_other = true;
+                for line in self.latest.drain(..) {
+                    let line = LogLine::whole(&line);
+                    if line.is_head_or_time() {
+                        format.read(&line, &mut self.contents)?;
+                    }
+                }
             }
         }
+        keep(&line.text, &mut self.latest);
         let outcome = format.read(&line, &mut self.contents);
         outcome.map_err(|error| format!("{error}; the report is skipped"))
     }
@@ -159,4 +168,17 @@ impl LogText {
             format.finish(&mut self.contents);
         }
     }
+}
+
+/// Keeps a line among the latest ones.
+fn keep(line: &str, latest: &mut VecDeque<String>) {
+    /// The table of CPUs may be between a time and the first table of devices.
+    const LINES: usize = 8;
+    let mut oldest = String::new();
+    if latest.len() == LINES {
+        oldest = latest.pop_front().unwrap_or_default();
+        oldest.clear();
+    }
+    oldest.push_str(line);
+    latest.push_back(oldest);
 }

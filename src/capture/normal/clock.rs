@@ -13,7 +13,7 @@ const HOUR: SignedDuration = SignedDuration::from_hours(1);
 
 /// Makes a time of each sample or report out of what is written.
 #[derive(Clone, Debug, Default)]
-pub(in crate::capture) struct Clock {
+pub(crate) struct Clock {
     local: LocalTimes,
     latest: Option<Timestamp>,
     /// The time between the latest two.
@@ -27,7 +27,7 @@ pub(in crate::capture) struct Clock {
 }
 
 impl Clock {
-    pub(in crate::capture) fn new(local: LocalTimes) -> Self {
+    pub(crate) fn new(local: LocalTimes) -> Self {
         Self {
             local,
             ..Self::default()
@@ -35,7 +35,7 @@ impl Clock {
     }
 
     /// Returns a clock at its beginning, for the same zone.
-    pub(in crate::capture) fn again(&self) -> Self {
+    pub(crate) fn again(&self) -> Self {
         Self::new(self.local.clone())
     }
 
@@ -44,7 +44,7 @@ impl Clock {
     }
 
     /// Begins a log, whose first line has this text with a date.
-    pub(in crate::capture) fn begin(&mut self, head: &str) {
+    pub(crate) fn begin(&mut self, head: &str) {
         *self = Self {
             head: Some(head.to_owned()),
             order: std::mem::take(&mut self.order),
@@ -65,20 +65,20 @@ impl Clock {
     }
 
     /// Returns the midnight of the date with which a log began.
-    pub(in crate::capture) fn midnight(&mut self) -> Option<Timestamp> {
+    pub(crate) fn midnight(&mut self) -> Option<Timestamp> {
         self.read_date();
         self.local.zone.to_timestamp(self.date?.into()).ok()
     }
 
     /// Takes a number as it is printed: languages with a decimal comma have the day first.
-    pub(in crate::capture) fn observe_number(&mut self, word: &str) {
+    pub(crate) fn observe_number(&mut self, word: &str) {
         if word.contains(',') {
             self.order.day_first.get_or_insert(true);
         }
     }
 
     /// Returns the time in a text; `None` if it has none.
-    pub(in crate::capture) fn read(&mut self, text: &str) -> Option<Timestamp> {
+    pub(crate) fn read(&mut self, text: &str) -> Option<Timestamp> {
         let mut words = text.split_whitespace();
         if words.any(|word| matches!(word, "AM" | "PM")) {
             self.order.day_first.get_or_insert(false);

@@ -15,7 +15,7 @@ use crate::capture::diskstats_line::{DeviceLineStart, device_line_start};
 
 /// The meaning of a line.
 #[derive(Debug, PartialEq)]
-pub(in crate::capture) enum ForeignLine {
+pub(crate) enum ForeignLine {
     /// It is the first device of a copy, whose time is this, from this line; `None` if no time is known, and a time of `None`
     /// if it is behind the copy. It is to be read once more.
     FirstDevice(Option<(Option<Timestamp>, u64)>),
@@ -30,7 +30,7 @@ pub(in crate::capture) enum ForeignLine {
 
 /// Finds the copies in such a capture, and their times.
 #[derive(Default)]
-pub(in crate::capture) struct ForeignLines {
+pub(crate) struct ForeignLines {
     /// It is the raw data of collectl: copies of many files of /proc, each line with the name of its kind.
     is_collectl: bool,
     clock: Clock,
@@ -56,7 +56,7 @@ pub(in crate::capture) struct ForeignLines {
 
 impl ForeignLines {
     /// Begins with the first copies, which are read once more. If there are no times, they go on after `latest`.
-    pub(in crate::capture) fn new(
+    pub(crate) fn new(
         first: &FirstCopies,
         every: Option<Duration>,
         latest: Option<Timestamp>,
@@ -77,7 +77,7 @@ impl ForeignLines {
         copies
     }
 
-    pub(in crate::capture) fn of_collectl() -> Self {
+    pub(crate) fn of_collectl() -> Self {
         Self {
             is_collectl: true,
             ..Self::default()
@@ -85,7 +85,7 @@ impl ForeignLines {
     }
 
     /// Returns the form of the times, and whether those of copies in the same second or minute are spread evenly.
-    pub(in crate::capture) fn form(&self) -> Option<(TimeForm, bool)> {
+    pub(crate) fn form(&self) -> Option<(TimeForm, bool)> {
         let form = match self.slot {
             Some(slot) => slot.form,
             None if self.is_collectl => TimeForm::Epoch,
@@ -95,7 +95,7 @@ impl ForeignLines {
     }
 
     /// Takes the next line.
-    pub(in crate::capture) fn read(&mut self, line: &[u8], number: u64) -> ForeignLine {
+    pub(crate) fn read(&mut self, line: &[u8], number: u64) -> ForeignLine {
         let Ok(text) = std::str::from_utf8(line) else {
             return ForeignLine::Other;
         };
@@ -234,7 +234,7 @@ fn is_next(step: SignedDuration) -> bool {
 }
 
 /// The time of a copy in the raw data of collectl: `>>> 1502000000.001 <<<`.
-pub(in crate::capture) fn collectl_time(line: &str) -> Option<Timestamp> {
+pub(crate) fn collectl_time(line: &str) -> Option<Timestamp> {
     let found = find_time(line.strip_prefix(">>> ")?.split_once(" <<<")?.0)?;
     if found.form != TimeForm::Epoch {
         return None;

@@ -12,7 +12,7 @@ use crate::capture::diskstats_line::device_line_start;
 
 /// Looks at the first copies of a capture.
 #[derive(Default)]
-pub(in crate::capture) struct FirstCopies {
+pub(crate) struct FirstCopies {
     /// At its beginning.
     clock: Clock,
     copies: Vec<Candidates>,
@@ -30,7 +30,7 @@ pub(in crate::capture) struct FirstCopies {
 
 /// How much is known of the times of a capture.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::capture) enum Known {
+pub(crate) enum Known {
     Nothing,
     /// One of several clocks, and later copies may show that it is another.
     Likely,
@@ -43,7 +43,7 @@ const MAX_ALIKE_COPIES: usize = 3;
 const ENOUGH_COPIES: usize = 8;
 
 impl FirstCopies {
-    pub(in crate::capture) fn new(local: LocalTimes) -> Self {
+    pub(crate) fn new(local: LocalTimes) -> Self {
         Self {
             clock: Clock::new(local),
             ..Self::default()
@@ -51,12 +51,12 @@ impl FirstCopies {
     }
 
     /// Returns whether a device was found.
-    pub(in crate::capture) fn has_devices(&self) -> bool {
+    pub(crate) fn has_devices(&self) -> bool {
         !self.names.is_empty()
     }
 
     /// Takes the next line.
-    pub(in crate::capture) fn add(&mut self, text: &str) -> Known {
+    pub(crate) fn add(&mut self, text: &str) -> Known {
         self.line += 1;
         let Some(device) = device_line_start(text, self.words_before) else {
             self.gap.add(text, false, self.line);

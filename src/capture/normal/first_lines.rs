@@ -13,19 +13,30 @@ pub(super) fn data_start(line: &str) -> Option<usize> {
     if let Some(device) = device_line_start(line, 0) {
         return Some(device.at);
     }
-    log_start(line).or_else(|| {
-        let is_sar = line.contains(" tps") && is_table_of_sar(line);
-        if is_sar { line.find(" DEV ") } else { None }
-    })
+    if line.contains(" tps")
+        && let Some(at) = line.find(" DEV ")
+    {
+        return Some(at);
+    }
+    log_start(line)
 }
 
-fn is_table_of_sar(line: &str) -> bool {
-    let mut words = line.split_whitespace();
-    words.any(|word| word == "DEV")
+fn words(line: &str) -> Vec<&str> {
+    line.split_whitespace().collect()
+}
+
+/// Returns how many words are before the head of a table of `sar -d`: those of a time. `None` for another line.
+pub(crate) fn words_before_table_of_sar(words: &[&str]) -> Option<usize> {
+    let is_head = words.contains(&"DEV") && words.contains(&"tps");
+    let begins_with_number = words.first()?.starts_with(|c: char| c.is_ascii_digit());
+    if !is_head || !begins_with_number {
+        return None;
+    }
+    words.iter().position(|word| matches!(*word, "DEV" | "tps"))
 }
 
 /// Returns where a line with which a log of sysstat begins does so.
-pub(in crate::capture) fn log_start(line: &str) -> Option<usize> {
+pub(crate) fn log_start(line: &str) -> Option<usize> {
     let starts = line.match_indices([' ', '\t']).map(|(at, _)| at + 1);
     std::iter::once(0)
         .chain(starts)
@@ -39,14 +50,14 @@ fn begins_log(text: &str) -> bool {
         return true;
     }
     if text.starts_with("Device") {
-        return TableHead::of_iostat(&text.split_whitespace().collect::<Vec<_>>()).is_some();
+        return TableHead::of_iostat(&words(text)).is_some();
     }
     head_line(text).is_some() && text.trim_end().ends_with(" CPU)")
 }
 
 /// Parses the first line of a sysstat log, `Linux 6.8.0 (host) 03/12/2026 _x86_64_ (80 CPU)` with tabs. Returns the host, and
 /// the text that has the date.
-pub(in crate::capture) fn head_line(line: &str) -> Option<(RecordingHeader, &str)> {
+pub(crate) fn head_line(line: &str) -> Option<(RecordingHeader, &str)> {
     let rest = line.strip_prefix("Linux ")?;
     let (kernel, rest) = rest.split_once(" (")?;
     let (name, rest) = rest.split_once(')')?;
@@ -72,16 +83,16 @@ fn known(text: &str) -> Option<String> {
 
 /// The head of a table of devices.
 #[derive(Clone, Default)]
-pub(in crate::capture) struct TableHead {
+pub(crate) struct TableHead {
     /// The names of the columns without that of the devices.
-    pub(in crate::capture) columns: Vec<String>,
+    pub(crate) columns: Vec<String>,
     /// The devices are in the last column, not in the first.
-    pub(in crate::capture) is_name_last: bool,
+    pub(crate) is_name_last: bool,
 }
 
 impl TableHead {
     /// Returns the head of a table of iostat; `None` for another line.
-    pub(in crate::capture) fn of_iostat(words: &[&str]) -> Option<Self> {
+    pub(crate) fn of_iostat(words: &[&str]) -> Option<Self> {
         let (first, last) = (words.first()?, words.last()?);
         let is_name_last = last.starts_with("Device");
         let is_name_first = !is_name_last
@@ -121,16 +132,16 @@ fn is_rate(column: &str) -> bool {
 }
 
 /// A number of a log as it was printed.
-pub(in crate::capture) struct Printed {
-    pub(in crate::capture) value: f64,
+pub(crate) struct Printed {
+    pub(crate) value: f64,
     /// The digits after the point.
-    pub(in crate::capture) digits: usize,
+    pub(crate) digits: usize,
     /// How many KiB its unit of bytes is, if it has one.
-    pub(in crate::capture) unit_kib: Option<f64>,
+    pub(crate) unit_kib: Option<f64>,
 }
 
 /// Parses a number with a point or a comma, `12.5`, `12,5%`, `12.5k`.
-pub(in crate::capture) fn number(word: &str) -> Option<Printed> {
+pub(crate) fn number(word: &str) -> Option<Printed> {
     const KIB: f64 = 1024.0;
     let word = word.strip_suffix('%').unwrap_or(word);
     let unit_kib = match word.bytes().last()? {

@@ -7,7 +7,7 @@
 use std::io;
 
 use super::first_lines::{data_start, head_line, number};
-use super::time_form::find_time;
+use super::time_form::is_time_alone;
 use crate::capture::annotation::host_of_header;
 use crate::capture::diskstats_line::excerpt;
 
@@ -392,12 +392,6 @@ fn host_of_head(line: &str, reads_recordings: bool) -> Option<(String, usize)> {
     }
     let (header, _) = head_line(&line[line.find("Linux ")?..])?;
     Some((header.host?, 0))
-}
-
-/// Returns whether nothing but a time is in a line; a row of a table has numbers with fractions.
-fn is_time_alone(line: &str) -> bool {
-    let is_rate = |word| number(word).is_some_and(|number| number.digits > 0 && number.value < 1e9);
-    find_time(line).is_some() && !line.split_whitespace().any(is_rate)
 }
 
 #[cfg(test)]

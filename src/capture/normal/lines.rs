@@ -15,7 +15,7 @@ const MAX_LINES_OF_STREAM: u64 = 1000;
 const MAX_AHEAD_BYTES: usize = 4 * 1024 * 1024;
 
 /// The outcome of reading a line.
-pub(in crate::capture) enum NextLine<'a> {
+pub(crate) enum NextLine<'a> {
     Line {
         /// The line without its newline.
         bytes: &'a [u8],
@@ -32,10 +32,10 @@ pub(in crate::capture) enum NextLine<'a> {
 
 /// How far a stream was looked at.
 #[derive(Default)]
-pub(in crate::capture) struct Ahead {
+pub(crate) struct Ahead {
     bytes: usize,
     /// The lines, also those of other hosts.
-    pub(in crate::capture) lines: u64,
+    pub(crate) lines: u64,
 }
 
 /// What is known of the hosts of the lines.
@@ -94,7 +94,7 @@ fn is_of_capture(line: &[u8]) -> bool {
 }
 
 /// Hands out and counts the lines of a stream.
-pub(in crate::capture) struct LineReader<R> {
+pub(crate) struct LineReader<R> {
     input: R,
     plain: PlainLines,
     buffer: Vec<u8>,
@@ -112,7 +112,7 @@ pub(in crate::capture) struct LineReader<R> {
     /// True if the line handed out last was.
     was_second_part: bool,
     /// The number of the line handed out last, from 1.
-    pub(in crate::capture) number: u64,
+    pub(crate) number: u64,
     hosts: Hosts,
     /// The same for lines that are looked at.
     hosts_ahead: Hosts,
@@ -123,7 +123,7 @@ pub(in crate::capture) struct LineReader<R> {
 }
 
 impl<R: Read> LineReader<R> {
-    pub(in crate::capture) fn new(input: R) -> Self {
+    pub(crate) fn new(input: R) -> Self {
         Self {
             input,
             plain: PlainLines::default(),
@@ -149,11 +149,7 @@ impl<R: Read> LineReader<R> {
     /// # Errors
     /// If there are several and none is wanted, or the wanted one is not among them. The same is found out of later lines when they
     /// are read.
-    pub(in crate::capture) fn find_hosts(
-        &mut self,
-        wanted: Option<&str>,
-        is_prompt: bool,
-    ) -> io::Result<()> {
+    pub(crate) fn find_hosts(&mut self, wanted: Option<&str>, is_prompt: bool) -> io::Result<()> {
         if !matches!(self.hosts, Hosts::Unknown) {
             return Ok(());
         }
@@ -192,7 +188,7 @@ impl<R: Read> LineReader<R> {
     ///
     /// # Errors
     /// If the stream cannot be read; no more lines follow.
-    pub(in crate::capture) fn next(&mut self) -> io::Result<NextLine<'_>> {
+    pub(crate) fn next(&mut self) -> io::Result<NextLine<'_>> {
         if let Some(part) = self.first_part.take() {
             self.is_second_part = true;
             return Ok(NextLine::Line {
@@ -259,10 +255,7 @@ impl<R: Read> LineReader<R> {
     ///
     /// # Errors
     /// If it is of a second host, and none is wanted.
-    pub(in crate::capture) fn look_ahead(
-        &mut self,
-        ahead: &mut Ahead,
-    ) -> io::Result<Option<&[u8]>> {
+    pub(crate) fn look_ahead(&mut self, ahead: &mut Ahead) -> io::Result<Option<&[u8]>> {
         if ahead.lines == 0 {
             self.hosts_ahead.clone_from(&self.hosts);
         }
@@ -314,7 +307,7 @@ impl<R: Read> LineReader<R> {
     }
 
     /// Hands out the last line, or part of one, once more.
-    pub(in crate::capture) fn repeat_line(&mut self) {
+    pub(crate) fn repeat_line(&mut self) {
         if std::mem::take(&mut self.is_second_part) {
             self.first_part = Some(self.line_start..self.unread.start);
             return;
@@ -326,7 +319,7 @@ impl<R: Read> LineReader<R> {
     }
 
     /// Splits the line handed out last before its byte `at`: both parts are handed out next, under the same number.
-    pub(in crate::capture) fn split_line(&mut self, at: usize) {
+    pub(crate) fn split_line(&mut self, at: usize) {
         let middle = self.line_start + at;
         self.first_part = Some(self.line_start..middle);
         self.unread.start = middle;

@@ -3,36 +3,50 @@
 use std::borrow::Cow;
 
 use super::first_lines::{head_line, log_start};
-use super::time_form::find_time;
+use super::time_form::{find_time, is_time_alone};
 
 /// A line of a log.
-pub(in crate::capture) struct LogLine<'a> {
+pub(crate) struct LogLine<'a> {
     /// What was put before it, which may be a time.
-    pub(in crate::capture) before: Cow<'a, str>,
-    pub(in crate::capture) text: Cow<'a, str>,
+    pub(crate) before: Cow<'a, str>,
+    pub(crate) text: Cow<'a, str>,
 }
 
-impl LogLine<'_> {
+impl<'a> LogLine<'a> {
+    /// A line with nothing before it.
+    pub(crate) fn whole(line: &'a str) -> Self {
+        Self {
+            before: Cow::Borrowed(""),
+            text: Cow::Borrowed(line),
+        }
+    }
+
+    /// Returns whether it is the first line of a log, or one with a time alone.
+    pub(crate) fn is_head_or_time(&self) -> bool {
+        head_line(&self.text).is_some() || is_time_alone(&self.text)
+    }
+
     /// Returns whether there is a time in the line itself.
-    pub(in crate::capture) fn has_time(&self) -> bool {
+    pub(crate) fn has_time(&self) -> bool {
         find_time(&self.text).is_some()
     }
 }
 
 /// What stands before each line of a log.
 #[derive(Clone, Default)]
-pub(in crate::capture) struct LogLines {
+pub(crate) struct LogLines {
     /// The number of words; `None` while it is not known.
     words: Option<usize>,
-    /// The blanks before them.
+    /// The blanks before them, and behind them.
     indent: usize,
+    gap: usize,
     /// The name of the program at its end, with a colon: lines of other programs may be between.
     program: Option<String>,
 }
 
 impl LogLines {
     /// Looks at a line: one with which a log begins shows what stands before each.
-    pub(in crate::capture) fn learn(&mut self, line: &str) {
+    pub(crate) fn learn(&mut self, line: &str) {
         let line = without_glue(line);
         let Some(start) = log_start(&line).filter(|start| *start > 0) else {
             return;
@@ -43,13 +57,14 @@ impl LogLines {
         let words: Vec<&str> = line[..start].split_whitespace().collect();
         self.words = Some(words.len());
         self.indent = line.len() - line.trim_start().len();
+        self.gap = start - line[..start].trim_end().len();
         if let Some(last) = words.last().filter(|word| word.ends_with(':')) {
             self.program = Some((*last).to_owned());
         }
     }
 
     /// Returns a line and what was before it; `None` if it is of another program.
-    pub(in crate::capture) fn split<'a>(&self, line: &'a str) -> Option<LogLine<'a>> {
+    pub(crate) fn split<'a>(&self, line: &'a str) -> Option<LogLine<'a>> {
         let line = without_glue(line);
         // A logger that adds times to the tables may leave out the first line.
         let is_bare = self.words.is_none() || head_line(&line).is_some();
@@ -76,8 +91,7 @@ impl LogLines {
     fn start(&self, line: &str) -> Option<usize> {
         let words = self.words.unwrap_or(0);
         if words == 0 {
-            let blanks = line.len() - line.trim_start().len();
-            return Some(blanks.min(self.indent));
+            return Some(blanks(line, self.indent));
         }
         let (mut rest, mut last) = (line, "");
         for _ in 0..words {
@@ -86,10 +100,18 @@ impl LogLines {
         }
         let is_of_log =
             !last.is_empty() && self.program.as_ref().is_none_or(|program| program == last);
-        // The blank behind the words is theirs.
-        let blank = rest.chars().next().map_or(0, char::len_utf8);
-        is_of_log.then_some(line.len() - rest.len() + blank)
+        is_of_log.then_some(line.len() - rest.len() + blanks(rest, self.gap))
     }
+}
+
+/// Returns where the blanks at the beginning of a text end, of which so many bytes are looked at.
+fn blanks(text: &str, most: usize) -> usize {
+    let rest = text.trim_start_matches(char::is_whitespace);
+    let mut end = (text.len() - rest.len()).min(most);
+    while !text.is_char_boundary(end) {
+        end += 1;
+    }
+    end
 }
 
 /// Parts a time in brackets from the word to which a logger has glued it: `[18:01:12]Device`.

@@ -9,6 +9,7 @@ pub(super) mod first_lines;
 mod hosts;
 pub(super) mod lines;
 pub(super) mod log_lines;
+mod names;
 mod plain;
 mod spread;
 pub(super) mod time_form;

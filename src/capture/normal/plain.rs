@@ -193,7 +193,8 @@ fn message_key(object: &Map<String, Value>) -> Option<&String> {
         if KEYS.contains(&key.to_lowercase().as_str()) {
             return Some(key);
         }
-        if text.len() > most {
+        // The name of something is no line.
+        if text.len() > most && text.contains(' ') {
             (longest, most) = (Some(key), text.len());
         }
     }

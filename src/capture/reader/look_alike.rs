@@ -33,7 +33,7 @@ pub(super) fn look_alike(line: &str) -> Option<&'static str> {
 }
 
 /// Returns whether a line is the head of a table of a system other than Linux, whose columns have other units.
-pub(in crate::capture) fn is_of_other_system(line: &str) -> bool {
+pub(crate) fn is_of_other_system(line: &str) -> bool {
     let line = line.trim_start();
     OTHER_SYSTEMS.iter().any(|tool| tool.wrote(line))
 }
