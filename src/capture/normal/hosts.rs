@@ -84,7 +84,10 @@ impl HostScan {
             return;
         }
         self.lines += 1.0;
-        let prefix = prefix(line).filter(|prefix| prefix.begin <= start);
+        // The name of the device itself is no host.
+        let device = line[start..].split_ascii_whitespace().nth(2);
+        let prefix =
+            prefix(line).filter(|prefix| prefix.begin <= start && Some(prefix.host) != device);
         if let Some(host) = &self.blocks.host
             && !(self.blocks.is_name_alone && prefix.is_some())
         {
@@ -118,13 +121,6 @@ impl HostScan {
             let is_name = *form == Form::Head || 2 * with_lines >= hosts.len();
             hosts.len() > 1 && is_name && self.is_used(*form)
         })
-    }
-
-    /// Returns whether lines are of this host.
-    pub(super) fn has(&self, host: &str) -> bool {
-        FORMS
-            .into_iter()
-            .any(|form| self.is_used(form) && self.forms[form as usize].has(host))
     }
 
     /// Checks that there is one host.
@@ -212,8 +208,9 @@ impl HostFilter {
             self.is_chosen = host == self.host;
             return self.is_chosen.then_some(begin);
         }
-        // A time before a log is that of the log behind it.
-        (self.is_chosen || is_time_alone(line)).then_some(0)
+        // A time before a log is that of the log behind it; a sample begins with its own.
+        let is_of_capture = line.starts_with("TS") || line.starts_with('#');
+        (self.is_chosen || !is_of_capture && is_time_alone(line)).then_some(0)
     }
 
     /// Checks at the end that there were lines of the host.

@@ -165,7 +165,8 @@ impl<R: Read> LineReader<R> {
             let is_enough = match wanted {
                 None => is_capture || is_prompt && !self.has_line_at(&ahead),
                 Some(wanted) => {
-                    is_prompt && (scan.has(wanted) || ahead.lines == MAX_LINES_OF_STREAM)
+                    is_prompt
+                        && (scan.filter(wanted, true).is_ok() || ahead.lines == MAX_LINES_OF_STREAM)
                 }
             };
             if is_enough {

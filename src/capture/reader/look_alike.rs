@@ -19,7 +19,7 @@ pub(super) fn look_alike(line: &str) -> Option<&'static str> {
         name.is_some_and(|name| *name != "softirq") && device_line_start(line, 0).is_none();
     if let Some(tool) = other {
         Some(tool.text)
-    } else if line.matches([',', ';']).count() >= 3 {
+    } else if line.matches([',', ';']).count() >= 3 && !line.starts_with('{') {
         Some(
             "has columns with commas or semicolons; blkstat reads lines of /proc/diskstats, with blanks",
         )

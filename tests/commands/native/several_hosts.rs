@@ -172,7 +172,7 @@ fn in_recordings_one_behind_the_other() {
     let cut = format!("{}{second}", first.trim_end().trim_end_matches("true}"));
     for text in [first.clone() + &second, second + &first, cut] {
         let (out, err, _) = output("--json --host h2 --from -", &text);
-        assert_eq!(rates(&out), [300.0; 7], "{err}");
+        assert_eq!((rates(&out), err.as_str()), (vec![300.0; 7], ""));
         let (out, err, _) = output("--json --host h1 --from -", &text);
         assert!(rates(&out).len() >= 6, "{err}");
         assert!(rates(&out).iter().all(|rate| *rate == 100.0), "{err}");
@@ -194,6 +194,20 @@ fn in_recordings_one_behind_the_other() {
         ),
         "{err}"
     );
+}
+
+#[test]
+fn the_name_of_a_device_before_its_line_is_no_host() {
+    let line = |second| disk(second, 100);
+    let text: String = (0..8)
+        .map(|second| {
+            let (time, sda) = (FIRST_S + second, line(second));
+            let sdb = sda.replace("sda", "sdb");
+            format!("{time}\nsda: {sda}\nsdb: {sdb}\n")
+        })
+        .collect();
+    let (out, err, _) = output("--json --from -", text);
+    assert_eq!(rates(&out), [100.0; 14], "{err}");
 }
 
 #[test]
