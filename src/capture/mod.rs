@@ -1,7 +1,8 @@
 //! Converts between text and samples: the lines of /proc/diskstats of every kernel, and captures of many samples.
 //!
-//! One parser serves live reading, replay and recording. This module opens no files and reads no clock: a capture comes
-//! from any [`std::io::Read`], and warnings are returned to the caller.
+//! One parser serves live reading, replay and recording. What other programs put around the lines of a capture or a log is taken
+//! off before it, in `normal`: times, hosts, indents, colors, objects of JSON. This module opens no files and reads no clock: a
+//! capture comes from any [`std::io::Read`], and warnings are returned to the caller.
 
 mod annotation;
 mod diskstats_line;

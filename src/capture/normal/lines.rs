@@ -144,12 +144,18 @@ impl<R: Read> LineReader<R> {
     }
 
     /// Looks for the hosts of the next lines, and leaves from now on those of the `wanted` one. A stream whose lines are to be
-    /// handed out promptly is looked at only as far as it was read, unless a host is wanted.
+    /// handed out promptly is looked at only as far as it was read, unless a host is wanted. pt-diskstats reads captures with `TS`
+    /// lines whatever is between them, and so does its replica.
     ///
     /// # Errors
     /// If there are several and none is wanted, or the wanted one is not among them. The same is found out of later lines when they
     /// are read.
-    pub(crate) fn find_hosts(&mut self, wanted: Option<&str>, is_prompt: bool) -> io::Result<()> {
+    pub(crate) fn find_hosts(
+        &mut self,
+        wanted: Option<&str>,
+        is_prompt: bool,
+        is_replica: bool,
+    ) -> io::Result<()> {
         if !matches!(self.hosts, Hosts::Unknown) {
             return Ok(());
         }
@@ -158,7 +164,11 @@ impl<R: Read> LineReader<R> {
         let mut is_capture = false;
         while let Some(line) = self.next_ahead(&mut ahead) {
             let line = &self.buffer[line];
-            is_capture |= ahead.lines == 1 && is_of_capture(line);
+            let is_of_capture = is_of_capture(line);
+            if is_of_capture && is_replica && wanted.is_none() {
+                return Ok(());
+            }
+            is_capture |= ahead.lines == 1 && is_of_capture;
             if let Ok(text) = std::str::from_utf8(line) {
                 scan.read(text, wanted.is_some());
             }

@@ -62,7 +62,8 @@ impl<R: Read> Reader<R> {
     /// If it is of Linux 2.4, or of several hosts of which none is chosen.
     pub(super) fn find_kind(&mut self) -> io::Result<Kind> {
         let wanted = self.stated.host.as_deref();
-        self.lines.find_hosts(wanted, self.is_prompt)?;
+        self.lines
+            .find_hosts(wanted, self.is_prompt, self.keeps_truncated_sample)?;
         let mut log = LogText::new(Clock::new(self.local.clone()));
         let mut copies = FirstCopies::new(self.local.clone());
         let before = self.lines.number;

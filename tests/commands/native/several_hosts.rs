@@ -148,6 +148,10 @@ fn in_captures_with_timestamps() {
         plain(100),
         plain(300)
     ));
+    // pt-diskstats takes them for one.
+    let text = format!("==> h1 <==\n{}\n==> h2 <==\n{}", plain(100), plain(300));
+    let (_, err, code) = output("pt-diskstats -", text);
+    assert!(!err.contains("several hosts") && code == 0, "{err}");
     let of_host = |host: &str, reads| -> String {
         plain(reads)
             .lines()
