@@ -28,7 +28,7 @@
 //!
 //! # Module order
 //!
-//! A module imports only modules to its left; `tests/repository/layering.rs` checks it: [`exit`], [`os_error`], [`memory_lock`], [`sanitize`], [`units`], [`fixed_decimal`], [`time_range`], [`schedule`], [`compression`],
+//! A module imports only modules to its left; `tests/repository/layering.rs` checks it: [`exit`], [`os_error`], [`memory_lock`], [`sanitize`], [`typo`], [`units`], [`fixed_decimal`], [`time_range`], [`schedule`], [`compression`],
 //! [`signals`], [`terminal`], [`clock`], [`counters`], [`topology`], [`baselines`], [`attribution`], [`capture`],
 //! [`metrics`], [`judge`], [`quantities`], [`source`], [`known_baselines`], [`intervals`], [`totals`], [`sink`], [`report`],
 //! [`console`], `screen`, [`iostat`], [`pt_diskstats`], [`commands`].
@@ -74,4 +74,5 @@ pub mod terminal;
 pub mod time_range;
 pub mod topology;
 pub mod totals;
+pub mod typo;
 pub mod units;

@@ -131,9 +131,8 @@ impl Analyze {
         let mut exit = Exit::Success;
         let mut analyzed = Vec::new();
         for (file, range) in captures {
-            let operands = operands.to_vec();
             let one = SourceOptions {
-                operands,
+                operands: operands.to_vec(),
                 from: Some(file),
                 ..self.source.clone()
             };
@@ -144,7 +143,8 @@ impl Analyze {
                     "'{third}' is a third FILE; --compare takes two"
                 )));
             }
-            let (input, selection) = (Input { range, ..input }, self.selection(devices));
+            let input = Input { range, ..input };
+            let selection = self.selection(devices);
             let baselines = self.verdicts.load_baselines(&[], context)?;
             let sources = Sources {
                 input: &input,
@@ -153,16 +153,18 @@ impl Analyze {
                 baselines: &baselines,
             };
             let (exit_of_one, analysis) = sources.analyze("comparing", context)?;
-            let Some(one) = analysis.filter(|_| !matches!(exit_of_one, Exit::Signal(_))) else {
-                return Ok(exit_of_one);
-            };
+            match analysis {
+                Some(one) if !matches!(exit_of_one, Exit::Signal(_)) => {
+                    analyzed.push((one.source_name, one.report));
+                }
+                _ => return Ok(exit_of_one),
+            }
             exit = exit.or(exit_of_one);
-            analyzed.push((one.source_name, one.report));
         }
         let time_zone = context.time_zone();
-        analyzed
-            .iter_mut()
-            .for_each(|(_, analysis)| analysis.time_zone = time_zone.clone());
+        for (_, analysis) in &mut analyzed {
+            analysis.time_zone = time_zone.clone();
+        }
         for (name_before, name_after) in &self.pair {
             for (name, (file, capture)) in [name_before, name_after].into_iter().zip(&analyzed) {
                 if !capture.devices.iter().any(|report| report.device == *name) {
@@ -199,8 +201,9 @@ impl Analyze {
 
 /// Returns whether any device was in trouble, for a part of the time or by the verdict on all of it.
 fn had_trouble(report: &AnalysisReport) -> bool {
-    let mut verdicts = report.devices.iter().filter_map(|device| device.verdict);
-    !report.events.incidents.is_empty() || verdicts.any(Verdict::is_trouble)
+    let mut verdicts = report.devices.iter().map(|device| device.verdict);
+    !report.events.incidents.is_empty()
+        || verdicts.any(|verdict| verdict.is_some_and(Verdict::is_trouble))
 }
 
 fn device_pair(word: &str) -> Result<(String, String), String> {
@@ -223,30 +226,44 @@ fn compared_captures<'a>(
     range: &TimeRange,
     context: &RunContext<'_>,
 ) -> Result<([CaptureRange; 2], &'a [String]), String> {
-    let capture = |word: &String| -> Result<Option<CaptureRange>, String> {
-        match file_with_range(word, context)? {
-            Some((file, _)) if !is_file(&file.to_string_lossy()) => {
-                Err(format!("no such file '{}' in '{word}'", file.display()))
-            }
-            Some(_) if !range.is_everything() => Err(format!(
-                "'{word}' already has a range; omit --begin and --end"
-            )),
-            Some(found) => Ok(Some(found)),
-            None => Ok(is_file(word).then(|| (PathBuf::from(word), range.clone()))),
-        }
-    };
-    let too_few = || {
-        "--compare needs two captures: --compare BEFORE AFTER, each FILE or FILE@BEGIN..END"
-            .to_owned()
-    };
+    const TOO_FEW: &str =
+        "--compare needs two captures: --compare BEFORE AFTER, each FILE or FILE@BEGIN..END";
     let [before, after, rest @ ..] = operands else {
-        return Err(too_few());
+        return Err(TOO_FEW.to_owned());
     };
-    let (before, after) = capture(before)?.zip(capture(after)?).ok_or_else(too_few)?;
+    let before = compared_capture(before, range, context)?;
+    let after = compared_capture(after, range, context)?;
+    let (Some(before), Some(after)) = (before, after) else {
+        return Err(TOO_FEW.to_owned());
+    };
     if before.0.as_os_str() == "-" && after.0.as_os_str() == "-" {
         return Err("only one capture can be standard input".to_owned());
     }
     Ok(([before, after], rest))
+}
+
+/// Returns the capture that an operand of a comparison names, with its own range or else this one; `None` if it names
+/// none.
+///
+/// # Errors
+/// A message if there is no such file, or if it has two ranges.
+fn compared_capture(
+    word: &str,
+    range: &TimeRange,
+    context: &RunContext<'_>,
+) -> Result<Option<CaptureRange>, String> {
+    let Some((file, own_range)) = file_with_range(word, context)? else {
+        return Ok(is_file(word).then(|| (PathBuf::from(word), range.clone())));
+    };
+    if !is_file(&file.to_string_lossy()) {
+        return Err(format!("no such file '{}' in '{word}'", file.display()));
+    }
+    if !range.is_everything() {
+        return Err(format!(
+            "'{word}' already has a range; omit --begin and --end"
+        ));
+    }
+    Ok(Some((file, own_range)))
 }
 
 /// Splits the operand of a comparison into a file and a range of time: `FILE` or `FILE@BEGIN..END`, where each end may
@@ -255,22 +272,28 @@ fn compared_captures<'a>(
 /// # Errors
 /// A message if an end of the range is not a time.
 fn file_with_range(word: &str, context: &RunContext<'_>) -> Result<Option<CaptureRange>, String> {
-    let parts = word
-        .rsplit_once('@')
-        .and_then(|(file, range)| Some((file, range.split_once("..")?)));
-    let Some((file, (begin, end))) = parts.filter(|_| !Path::new(word).exists()) else {
+    let Some((file, times)) = word.rsplit_once('@') else {
         return Ok(None);
     };
-    let point = |text: &str| match text {
-        "" => Ok(None),
-        text => text
-            .parse()
-            .map(Some)
-            .map_err(|error| format!("invalid time '{text}' in '{word}': {error}")),
+    let Some((begin, end)) = times.split_once("..") else {
+        return Ok(None);
     };
+    if Path::new(word).exists() {
+        return Ok(None);
+    }
+    let mut points = [None, None];
+    for (text, point) in [begin, end].into_iter().zip(&mut points) {
+        if !text.is_empty() {
+            let parsed = text.parse();
+            *point = Some(
+                parsed.map_err(|error| format!("invalid time '{text}' in '{word}': {error}"))?,
+            );
+        }
+    }
+    let [begin, end] = points;
     let range = TimeRange {
-        begin: point(begin)?,
-        end: point(end)?,
+        begin,
+        end,
         time_zone: (context.environment)("TZ"),
     };
     if range.is_everything() {
@@ -284,18 +307,17 @@ fn file_with_range(word: &str, context: &RunContext<'_>) -> Result<Option<Captur
 /// # Errors
 /// If no device or more than one was active.
 fn write_fio_job(reports: &[DeviceReport], out: &mut Vec<u8>) -> Result<()> {
-    let active: Vec<&DeviceReport> = reports
-        .iter()
-        .filter(|report| report.busy_intervals > 0)
-        .collect();
+    let mut active = Vec::new();
+    for report in reports {
+        if report.busy_intervals > 0 {
+            active.push(report);
+        }
+    }
     match active.as_slice() {
         [report] => fio_job(report, out),
         [] => bail!("no device was active: there is no load to repeat"),
         several => {
-            let names: Vec<&str> = several
-                .iter()
-                .map(|report| report.device.as_str())
-                .collect();
+            let names: Vec<&str> = several.iter().map(|one| one.device.as_str()).collect();
             bail!(
                 "several devices were active; name one of: {}",
                 sanitize(&names.join(", "))
@@ -307,13 +329,11 @@ fn write_fio_job(reports: &[DeviceReport], out: &mut Vec<u8>) -> Result<()> {
 
 fn save_baseline(path: &Path, report: &AnalysisReport) -> Result<()> {
     let mut baselines = SavedBaselines::default();
-    for device in report
-        .devices
-        .iter()
-        .filter(|device| !device.baseline.is_empty())
-    {
-        let identity = device.identity.as_deref();
-        baselines.insert(&device.device, identity, device.baseline.clone());
+    for device in &report.devices {
+        if !device.baseline.is_empty() {
+            let identity = device.identity.as_deref();
+            baselines.insert(&device.device, identity, device.baseline.clone());
+        }
     }
     write_baselines(path, &baselines)
 }
@@ -390,9 +410,10 @@ fn analyze_intervals(
     if let Some(message) = intervals.mismatched_baselines() {
         context.print_error(message);
     }
-    let mut exit = signal
-        .or(collected.signal)
-        .map_or(Exit::Success, Exit::Signal);
+    let mut exit = match signal.or(collected.signal) {
+        Some(signal) => Exit::Signal(signal),
+        None => Exit::Success,
+    };
     let has_data = intervals.span.intervals > 0 && !collected.devices.is_empty();
     if let Some(reason) = incomplete_reason(intervals, has_data)? {
         context.print_error(reason);
@@ -425,31 +446,33 @@ fn analyze_intervals(
 
 /// Returns why the analysis lacks a requested device or any data; `None` if it is complete.
 fn incomplete_reason(intervals: &Intervals<'_>, has_data: bool) -> Result<Option<String>> {
-    let has_intervals = intervals.span.intervals > 0;
-    let source = || sanitize(&intervals.source_name()).into_owned();
-    Ok(match intervals.not_found() {
-        // The user may have meant a capture.
-        Some(NotFound {
-            names,
-            has_similar,
-            message,
-        }) if intervals.is_live() => Some(match &names[..] {
-            [name] if Path::new(name).is_dir() => {
-                format!(
-                    "{} is a directory, not a device or a capture",
-                    sanitize(name)
-                )
-            }
-            [name] if !has_similar => {
-                format!(
-                    "no such device or file '{}'; run 'blkstat devices' for a list",
-                    sanitize(name)
-                )
-            }
-            _ => message,
-        }),
-        Some(not_found) if has_intervals => Some(format!("{}: {not_found}", source())),
-        _ if has_data => None,
-        _ => Some(format!("{}: {}", source(), intervals.no_data_reason()?)),
-    })
+    let source = sanitize(&intervals.source_name()).into_owned();
+    let Some(not_found) = intervals.not_found() else {
+        if has_data {
+            return Ok(None);
+        }
+        return Ok(Some(format!("{source}: {}", intervals.no_data_reason()?)));
+    };
+    if intervals.is_live() {
+        return Ok(Some(not_found_text(not_found)));
+    }
+    if intervals.span.intervals > 0 {
+        return Ok(Some(format!("{source}: {not_found}")));
+    }
+    Ok(Some(format!("{source}: {}", intervals.no_data_reason()?)))
+}
+
+/// Returns which device this host lacks. The user may have meant a capture.
+fn not_found_text(not_found: NotFound) -> String {
+    match &not_found.names[..] {
+        [name] if Path::new(name).is_dir() => {
+            let name = sanitize(name);
+            format!("{name} is a directory, not a device or a capture")
+        }
+        [name] if !not_found.has_similar => {
+            let name = sanitize(name);
+            format!("no such device or file '{name}'; run 'blkstat devices' for a list")
+        }
+        _ => not_found.message,
+    }
 }

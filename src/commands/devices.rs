@@ -67,27 +67,24 @@ impl Devices {
         };
         if topology.nodes().is_empty() {
             let reason = format!("no block devices in {place}");
-            return Err(if input.from.is_some() {
-                NoData(reason)
-            } else {
-                NoData::without_devices(&reason)
-            }
-            .into());
+            let error = match input.from {
+                Some(_) => NoData(reason),
+                None => NoData::without_devices(&reason),
+            };
+            return Err(error.into());
+        }
+        let mut shown = topology.nodes().iter();
+        if !self.json && !shown.any(|node| self.all || topology.is_of_use(node)) {
+            let reason = format!("no block device in {place} is in use; --all lists unused ones");
+            return Err(NoData(reason).into());
         }
         let mut text = Vec::new();
         if self.json {
             json(&topology, &facts, &mut text);
-        } else if topology
-            .nodes()
-            .iter()
-            .any(|node| self.all || topology.is_of_use(node))
-        {
+        } else {
             let width = self.width.or_available(context);
             tree(&topology, self.all, width, &mut text);
             push_troubles(&topology, &facts, width, &mut text);
-        } else {
-            let reason = format!("no block device in {place} is in use; --all lists unused ones");
-            return Err(NoData(reason).into());
         }
         context.show(&mut text)?;
         Ok(Exit::Success)
@@ -133,9 +130,10 @@ fn recorded_topology(first: &Path, input: &Input, context: &RunContext<'_>) -> R
         require_text(&replay)?;
         return Ok((Topology::default(), Arc::default(), place));
     }
-    let recorded = replay.header().map(|header| header.topology.clone());
-    let recorded = recorded.filter(|topology| !topology.nodes().is_empty());
-    let topology = recorded.unwrap_or_else(|| Topology::from_names(&sample.devices));
+    let topology = match replay.header() {
+        Some(header) if !header.topology.nodes().is_empty() => header.topology.clone(),
+        _ => Topology::from_names(&sample.devices),
+    };
     check_stated(&topology, input)?;
     Ok((
         with_stated(topology, input),

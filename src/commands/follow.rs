@@ -23,10 +23,8 @@ impl Said {
     ) {
         for message in messages {
             let message = message.to_string();
-            if self
-                .0
-                .insert(message.replace(|c: char| c.is_ascii_digit(), ""))
-            {
+            let without_numbers = message.replace(|c: char| c.is_ascii_digit(), "");
+            if self.0.insert(without_numbers) {
                 context.print_error(message);
             }
         }
@@ -82,7 +80,7 @@ pub(super) fn follow(
         .start(&mut |warning| warnings.warn_capture(warning, run.context.err))?
     {
         let is_live = run.intervals.is_live();
-        if let Some(not_found) = run.intervals.not_found().filter(|_| is_live) {
+        if is_live && let Some(not_found) = run.intervals.not_found() {
             return Err(NoData(observer.not_found(&not_found)).into());
         }
         if let Some(message) = run.intervals.mismatched_baselines() {
@@ -123,14 +121,11 @@ pub(super) fn follow(
             .not_found()
             .map(|not_found| not_found.to_string()),
     };
-    match missing.or_else(|| observer.missing(&run.intervals)) {
-        Some(reason) => Err(NoData(format!(
-            "{}: {reason}",
-            sanitize(&run.intervals.source_name())
-        ))
-        .into()),
-        None => Ok(exit),
-    }
+    let Some(reason) = missing.or_else(|| observer.missing(&run.intervals)) else {
+        return Ok(exit);
+    };
+    let name = run.intervals.source_name();
+    Err(NoData(format!("{}: {reason}", sanitize(&name))).into())
 }
 
 const MIN_UPDATE_INTERVAL: Duration = Duration::from_secs(1);

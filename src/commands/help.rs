@@ -1,33 +1,32 @@
 //! The texts about the program: the commands for clap, with what all commands have in common and help texts that clap cannot
-//! derive; `blkstat help` and `blkstat man`, the pages of the manual with the options of the commands; and suggestions for
-//! unknown arguments that belong to another command or another version, or are typos.
+//! derive; `blkstat help` and `blkstat man`, the pages of the manual with the options of the commands.
 
 use std::ffi::OsString;
 use std::io::Write;
-use std::path::Path;
 use std::process::{self, Stdio};
 
 use anyhow::Result;
 use clap::{Arg, Command, CommandFactory};
 
 use super::completions::with_words;
-use super::options::{Operand, VIEW_OPERANDS, is_number_or_interval, usage_error};
+use super::options::{Operand, VIEW_OPERANDS, usage_error};
 use super::{Arguments, export, record};
 use crate::console::RunContext;
 use crate::exit::Exit;
-use crate::iostat;
-use crate::pt_diskstats;
 use crate::quantities;
 use crate::report::layout::DEFAULT_WIDTH;
 use crate::report::manual::{Page, Terms, find_term, names, page, styled};
+use crate::report::native::sort_keys;
+use crate::typo::did_you_mean;
 
 /// Returns the program and its commands.
 pub(super) fn command() -> Command {
-    let with_completions = |command: Command| {
-        let name = command.get_name().to_owned();
-        command.mut_args(|argument| with_words(argument, &name))
-    };
     with_completions(Arguments::command()).mut_subcommands(with_completions)
+}
+
+fn with_completions(command: Command) -> Command {
+    let name = command.get_name().to_owned();
+    command.mut_args(|argument| with_words(argument, &name))
 }
 
 /// Returns the operands of a command; none if clap describes them.
@@ -46,14 +45,6 @@ pub(super) fn operands(command: &str) -> &'static [Operand] {
 /// The width of pages that do not go to a terminal.
 const TEXT_WIDTH: usize = 80;
 
-/// Returns the names of the commands.
-fn command_names() -> Vec<String> {
-    command()
-        .get_subcommands()
-        .map(|command| command.get_name().to_owned())
-        .collect()
-}
-
 /// Prints a page for the terminal, with a pager if there is one, or what the manual says of a name that has no page.
 ///
 /// # Errors
@@ -67,27 +58,12 @@ pub(super) fn print_help(topic: &str, context: &mut RunContext<'_>) -> Result<Ex
     let page = manual_page(topic).or_else(|| manual_page(&format!("{topic}s")));
     let text = match page {
         Some(page) => page.text(width, is_terminal),
-        None => {
-            let find =
-                |term: &str| find_term(term, names().filter_map(manual_page).collect(), width);
-            // The definition first, also of a name of iostat or JSON.
-            let title = quantities::device::find(topic).map_or(topic, |quantity| quantity.title);
-            let mut found = find(title);
-            for part in find(topic) {
-                if !found.contains(&part) {
-                    found.push(part);
-                }
-            }
-            let parts = found
-                .iter()
-                .map(|(text, page)| format!("{text}  (blkstat help {page})\n"));
-            styled(&parts.collect::<Vec<_>>().join("\n"), is_terminal)
-        }
+        None => styled(&text_about_word(topic, width), is_terminal),
     };
     if text.is_empty() {
-        return Err(usage_error(format!(
-            "no help on '{topic}'; 'blkstat help' lists the pages"
-        )));
+        let known = names().chain(sort_keys());
+        let end = did_you_mean(topic, known, "'blkstat help' lists the pages");
+        return Err(usage_error(format!("no help on '{topic}'{end}")));
     }
     let mut text = text.into_bytes();
     context.make_displayable(&mut text);
@@ -97,26 +73,45 @@ pub(super) fn print_help(topic: &str, context: &mut RunContext<'_>) -> Result<Ex
     Ok(Exit::Success)
 }
 
+/// Returns what the manual says of a word, with the page of each part; empty if nothing.
+fn text_about_word(word: &str, width: usize) -> String {
+    // The definition first, also of a name of iostat or JSON.
+    let title = quantities::device::find(word).map_or(word, |quantity| quantity.title);
+    let mut found = find_term(title, pages().collect(), width);
+    for part in find_term(word, pages().collect(), width) {
+        if !found.contains(&part) {
+            found.push(part);
+        }
+    }
+    let mut parts = Vec::new();
+    for (text, page) in found {
+        parts.push(format!("{text}  (blkstat help {page})\n"));
+    }
+    parts.join("\n")
+}
+
 /// Returns a page as roff, or the names of the files of all pages.
 ///
 /// # Errors
 /// If there is no such page.
 pub(super) fn manual_text(name: Option<&str>, list: bool) -> Result<String> {
     if list {
-        let files = names()
-            .filter_map(manual_page)
-            .map(|page| page.file_name() + "\n");
-        return Ok(files.collect());
+        return Ok(pages().map(|page| page.file_name() + "\n").collect());
     }
     let name = name.unwrap_or("blkstat");
     // The name of its file is one, too: `blkstat-top.1`.
     let short = name.trim_end_matches(".1").trim_end_matches(".7");
     let page = manual_page(short.strip_prefix("blkstat-").unwrap_or(short));
-    page.map(|page| page.roff()).ok_or_else(|| {
-        usage_error(format!(
+    match page {
+        Some(page) => Ok(page.roff()),
+        None => Err(usage_error(format!(
             "no manual page for '{name}'; 'blkstat man --list' lists them"
-        ))
-    })
+        ))),
+    }
+}
+
+fn pages() -> impl Iterator<Item = Page> {
+    names().filter_map(manual_page)
 }
 
 fn manual_page(name: &str) -> Option<Page> {
@@ -124,21 +119,22 @@ fn manual_page(name: &str) -> Option<Page> {
     // Building passes global options on to the commands and gives them their full names.
     program.build();
     let command = if name == "blkstat" {
-        Some(program)
+        Some(&mut program)
     } else {
-        program.find_subcommand(name).cloned()
+        program.find_subcommand_mut(name)
+    };
+    let Some(command) = command else {
+        return page(name, &|_| None);
     };
     let page = page(name, &|table| {
-        command.as_ref().filter(|_| table == "options").map(options)
+        (table == "options").then(|| options(command))
     })?;
-    Some(match command {
-        None => page,
-        Some(mut command) => {
-            let usage = command.render_usage().to_string();
-            let lines = usage.trim_start_matches("Usage: ").lines();
-            page.with_synopsis(lines.map(|line| line.trim().to_owned() + "\n").collect())
-        }
-    })
+    let usage = command.render_usage().to_string();
+    let mut synopsis = String::new();
+    for line in usage.trim_start_matches("Usage: ").lines() {
+        synopsis += &format!("{}\n", line.trim());
+    }
+    Some(page.with_synopsis(synopsis))
 }
 
 /// Returns the operands and options of a command with their meanings.
@@ -170,20 +166,26 @@ pub(super) fn shown_options(command: &Command) -> impl Iterator<Item = &Arg> {
 
 /// Returns an option as one types it, with its meaning.
 pub(super) fn option_term(option: &Arg) -> (String, String) {
-    let short = option
-        .get_short()
-        .map(|short| format!("-{short}, "))
-        .unwrap_or_default();
+    let mut term = String::new();
+    if let Some(short) = option.get_short() {
+        term += &format!("-{short}, ");
+    }
     let long = option.get_long().unwrap_or_default();
-    let term = format!("{short}--{long} {}", value_names(option));
-    (term.trim().to_owned(), meaning(option))
+    term += &format!("--{long}");
+    let names = value_names(option);
+    if option.is_require_equals_set() {
+        term += &format!("[={names}]");
+    } else if !names.is_empty() {
+        term += &format!(" {names}");
+    }
+    (term, meaning(option))
 }
 
 fn value_names(argument: &Arg) -> String {
-    let names = argument
-        .get_value_names()
-        .filter(|_| argument.get_action().takes_values());
-    names.unwrap_or_default().join(" ")
+    match argument.get_value_names() {
+        Some(names) if argument.get_action().takes_values() => names.join(" "),
+        _ => String::new(),
+    }
 }
 
 /// Returns the meaning of an argument, with its values and its default.
@@ -200,23 +202,27 @@ fn meaning(argument: &Arg) -> String {
     if !values.is_empty() {
         meaning += &format!(": {}", values.join(", "));
     }
-    let default = argument.get_default_values().first();
-    if let Some(default) = default.filter(|_| !argument.is_hide_default_value_set()) {
+    if let Some(default) = argument.get_default_values().first()
+        && !argument.is_hide_default_value_set()
+    {
         meaning += &format!(" (default {})", default.to_string_lossy());
     }
     meaning
 }
 
+/// Returns the value of a variable; `None` if it is not set or empty.
+fn variable(name: &str, context: &RunContext<'_>) -> Option<OsString> {
+    (context.environment)(name).filter(|value| !value.is_empty())
+}
+
 /// Shows a text with the pager of the user; false if it cannot be started.
 fn page_through(text: &[u8], context: &RunContext<'_>) -> bool {
-    let variable = |name| (context.environment)(name).filter(|value| !value.is_empty());
-    let pager = ["MANPAGER", "PAGER"]
-        .into_iter()
-        .find_map(variable)
-        .unwrap_or_else(|| "less".into());
+    let manual_pager = variable("MANPAGER", context);
+    let pager = manual_pager.or_else(|| variable("PAGER", context));
+    let pager = pager.unwrap_or_else(|| "less".into());
     let mut shell = process::Command::new("sh");
     shell.arg("-c").arg(pager).stdin(Stdio::piped());
-    if variable("LESS").is_none() {
+    if variable("LESS", context).is_none() {
         // The text remains on the screen and is not paged if it fits there; bold words are shown.
         shell.env("LESS", "FRX");
     }
@@ -231,177 +237,13 @@ fn page_through(text: &[u8], context: &RunContext<'_>) -> bool {
     pager.wait().is_ok_and(|status| status.code() != Some(127))
 }
 
-/// Returns whether a word is the name of a command.
-pub(super) fn is_command(word: &str) -> bool {
-    command_names().iter().any(|name| name == word)
-}
-
-/// Options of other tools for the interval or the count, which are operands here.
-const SCHEDULE_OPTIONS: &str =
-    "-n -c -i -t --count --interval --delay --seconds --samples --iterations --rate --number";
-/// Those for devices.
-const DEVICE_OPTIONS: &str = "--device --devices --dev --disk --disks";
-/// Other names of options that other tools and 0.1.0 have, with ours.
-const SYNONYMS: [(&str, &str); 13] = [
-    ("--saturated-at", "--saturation-threshold"),
-    ("--file", "--from"),
-    ("--input", "--from"),
-    ("--replay", "--from"),
-    ("--since", "--begin"),
-    ("--start", "--begin"),
-    ("--until", "--end"),
-    ("--filter", "--devices-regex"),
-    ("--regex", "--devices-regex"),
-    ("--limit", "--top"),
-    ("--columns", "--show"),
-    ("--ignore", "--exclude"),
-    ("--device-exclude", "--exclude"),
-];
-
-/// Returns the message about `option`, which is unknown, on the command line `arguments` (without the program's name);
-/// `None` if there is nothing to suggest. `similar` is the most similar option of the command.
-pub(super) fn message_for_unknown_option(
-    option: &str,
-    similar: Option<&str>,
-    arguments: &[OsString],
-) -> Option<String> {
-    let words: Vec<&str> = arguments
-        .iter()
-        .map(|argument| argument.to_str())
-        .collect::<Option<_>>()?;
-    let program = command();
-    let name = words.iter().copied().find(|word| is_command(word));
-    let used = name
-        .and_then(|name| program.find_subcommand(name))
-        .unwrap_or(&program);
-    let is_taken = |operand: &str| {
-        operands(used.get_name())
-            .iter()
-            .any(|(term, _)| *term == operand)
-    };
-    let is_one_of = |options: &str| options.split(' ').any(|one| one == option);
-    // Alone, -d is iostat's.
-    let is_schedule = is_one_of(SCHEDULE_OPTIONS) || option == "-d" && name.is_some();
-    let mut typed = full_name(used);
-    if used.get_name() == "record" {
-        typed += " FILE";
-    }
-    if is_schedule && is_taken("[INTERVAL]") && (option.len() > 2 || has_number(option, &words)) {
-        return Some(match is_taken("[COUNT]") {
-            true => format!("INTERVAL and COUNT are operands: {typed} 1 5"),
-            false => format!("INTERVAL is an operand: {typed} 1"),
-        });
-    }
-    if is_one_of(DEVICE_OPTIONS) && is_taken("[DEVICE]...") {
-        return Some(format!("DEVICE is an operand: {typed} sda"));
-    }
-    let found = format!("unexpected argument '{option}' found");
-    let meant = |suggestion: &str| Some(format!("{found}; did you mean '{suggestion}'?"));
-    if name.is_none() {
-        if let Some(command) = words.first().and_then(|word| similar_command(word)) {
-            return meant(&format!("blkstat {command}"));
-        }
-        if iostat::parse(arguments, Path::new("/"), &|_| None).is_ok() {
-            return meant(&format!("blkstat iostat {}", words.join(" ")));
-        }
-    }
-    if let Some(format) = named_format(option, &words) {
-        return meant(format);
-    }
-    let synonym = SYNONYMS
-        .iter()
-        .find(|(other, _)| *other == option)
-        .map(|(_, ours)| *ours);
-    if let Some(ours) = synonym.filter(|ours| has_option(used, ours)) {
-        return meant(ours);
-    }
-    let all = [&program].into_iter().chain(program.get_subcommands());
-    let owners = all.filter(|owner| has_option(owner, option));
-    let owners: Vec<String> = owners
-        .map(|owner| format!("'{}'", full_name(owner)))
-        .collect();
-    if !owners.is_empty() {
-        return Some(format!("{found}; it is an option of {}", owners.join(", ")));
-    }
-    if let Some(similar) = similar {
-        return meant(similar);
-    }
-    let is_pt_diskstats = name.is_none()
-        && pt_diskstats::parse(arguments, Path::new("/"), &|_| None, &|_| Ok(String::new()))
-            .is_ok();
-    if is_pt_diskstats {
-        meant(&format!("blkstat pt-diskstats {}", words.join(" ")))
-    } else {
-        None
-    }
-}
-
-/// Returns the option for a format that is named like that of other tools: `--output json`, `--format=csv`.
-fn named_format(option: &str, words: &[&str]) -> Option<&'static str> {
-    if !matches!(option, "--output" | "--format" | "-o") {
-        return None;
-    }
-    let at = words.iter().position(|word| word.starts_with(option))?;
-    let value = words[at].split_once('=').map(|(_, value)| value);
-    match value.or(words.get(at + 1).copied())? {
-        "json" | "jsonl" | "JSON" => Some("--json"),
-        "csv" | "CSV" => Some("--csv"),
-        "influx" | "influxdb" => Some("--influx"),
-        _ => None,
-    }
-}
-
-/// Returns whether a short option is followed by a number: `-n 5` or `-n5`. `-c` alone is iostat's.
-fn has_number(option: &str, words: &[&str]) -> bool {
-    let value =
-        words
-            .iter()
-            .enumerate()
-            .find_map(|(at, word)| match word.strip_prefix(option)? {
-                "" => words.get(at + 1).copied(),
-                value => Some(value.trim_start_matches('=')),
-            });
-    value.is_some_and(is_number_or_interval)
-}
-
-fn has_option(command: &Command, option: &str) -> bool {
-    let (long, short) = (option.strip_prefix("--"), option.strip_prefix('-'));
-    command
-        .get_arguments()
-        .filter(|argument| !argument.is_positional())
-        .any(|argument| {
-            long.is_some() && argument.get_long() == long
-                || argument
-                    .get_short()
-                    .is_some_and(|letter| short == Some(letter.encode_utf8(&mut [0; 4])))
-        })
-}
-
-/// Returns the name of a command as one types it.
-fn full_name(command: &Command) -> String {
-    match command.get_name() {
-        "blkstat" => "blkstat".to_owned(),
-        name => format!("blkstat {name}"),
-    }
-}
-
-/// Returns the command whose name is most similar to `word`; `None` if none is similar.
-pub(super) fn similar_command(word: &str) -> Option<String> {
-    let distance = |command: &String| strsim::damerau_levenshtein(command, word);
-    // A typo rarely changes more than a third of a word.
-    command_names()
-        .into_iter()
-        .filter(|name| distance(name) <= name.len() / 3)
-        .min_by_key(distance)
-}
-
 #[cfg(test)]
 mod manual_tests {
     use super::*;
 
     #[test]
     fn every_command_has_a_page_with_its_options() {
-        for name in command_names() {
+        for name in super::super::suggestions::command_names() {
             let text = manual_page(&name)
                 .unwrap_or_else(|| panic!("no page for {name}"))
                 .text(TEXT_WIDTH, false);
@@ -441,48 +283,5 @@ mod manual_tests {
             manual_text(Some("blkstat"), false).unwrap()
         );
         assert!(manual_text(Some("nosuch"), false).is_err());
-    }
-}
-
-#[cfg(test)]
-mod suggest_tests {
-    use super::*;
-
-    fn message(option: &str, words: &str) -> Option<String> {
-        let arguments: Vec<OsString> = words.split_whitespace().map(OsString::from).collect();
-        message_for_unknown_option(option, None, &arguments)
-    }
-
-    #[test]
-    fn options_of_iostat_suggest_iostat_with_the_same_arguments() {
-        let suggested = |option: &str, words: &str| {
-            let end = format!("found; did you mean 'blkstat iostat {words}'?");
-            assert!(
-                message(option, words).unwrap_or_default().ends_with(&end),
-                "{words}"
-            );
-        };
-        suggested("-x", "-x 1");
-        suggested("-d", "-dx sda 1 5");
-        suggested("-c", "-c");
-        suggested("--human", "--human");
-        for (option, words) in [("-x", "--sort r/s -x"), ("-x", "analyze -x 1")] {
-            assert_eq!(message(option, words), None, "{words}");
-        }
-    }
-
-    #[test]
-    fn a_similar_name_is_a_typo_of_a_command() {
-        for (word, command) in [
-            ("analze", "analyze"),
-            ("recrod", "record"),
-            ("device", "devices"),
-            ("pt-diskstat", "pt-diskstats"),
-        ] {
-            assert_eq!(similar_command(word).as_deref(), Some(command));
-        }
-        for word in ["vda", "sda", "md0", "nvme0n1", "total", "1", ""] {
-            assert_eq!(similar_command(word), None, "{word}");
-        }
     }
 }

@@ -78,8 +78,7 @@ pub(super) fn read_once(
         }));
         kept = Some(samples);
     }
-    let signal = learn(&mut intervals, doing, context);
-    let signal = match signal {
+    let signal = match learn(&mut intervals, doing, context) {
         Ok(signal) => copy_signal.or(signal),
         Err(error) if is_live => return Err(error),
         // The second run fails where this one does, unless that is beyond what it reads.
@@ -169,25 +168,18 @@ fn learn(
 
 /// Returns whether the source is files, which can be read twice.
 fn is_of_files(input: &Input) -> bool {
-    input.from.is_some()
-        && input
-            .from
-            .iter()
-            .chain(&input.more)
-            .all(|file| is_rereadable(file))
+    let mut files = input.from.iter().chain(&input.more);
+    input.from.is_some() && files.all(|file| is_rereadable(file))
 }
 
 /// The whole of a capture, even if only a part is shown: the judge learns from all of it. The running system is read once.
 fn whole(input: &Input) -> Input {
-    let input = input.clone();
-    if input.from.is_none() {
-        return input;
+    let mut whole = input.clone();
+    if input.from.is_some() {
+        whole.range = TimeRange::default();
+        whole.count = None;
+        whole.interval = None;
+        whole.strict = false;
     }
-    Input {
-        range: TimeRange::default(),
-        count: None,
-        interval: None,
-        strict: false,
-        ..input
-    }
+    whole
 }

@@ -18,7 +18,7 @@ use crate::counters::{DeviceNumber, Sample, TracedIo};
 use crate::exit::{Exit, NoData};
 use crate::intervals::{Detail, DeviceSelection, IntervalRows, Intervals};
 use crate::known_baselines::BaselineStore;
-use crate::metrics::{TracedDevice, TracedInterval};
+use crate::metrics::TracedInterval;
 use crate::report::json_csv::LineFormat;
 use crate::report::latency::{
     LatencyInterval, csv_header, heatmap, heatmap_legend, lines, table, trace_notes,
@@ -91,20 +91,13 @@ impl Latency {
         };
         let is_restricted = selection.names_devices();
         let baselines = BaselineStore::default();
-        let open = || {
-            Intervals::open(
-                &input,
-                &selection,
-                Detail::Report,
-                &baselines,
-                context.clock,
-            )
-        };
+        let clock = context.clock;
+        let open = || Intervals::open(&input, &selection, Detail::Report, &baselines, clock);
         let mut first = open()?;
         let mut warnings = Warnings::about(&first.source_name());
         first.start(&mut |warning| warnings.warn_capture(warning, context.err))?;
         warnings.finish(context.err);
-        if let Some(not_found) = first.not_found().filter(|_| is_restricted) {
+        if is_restricted && let Some(not_found) = first.not_found() {
             return Err(NoData(not_found.to_string()).into());
         }
         // An empty list means all devices.
@@ -145,10 +138,10 @@ impl Latency {
 /// Removes the traces that killed processes left in the kernel.
 fn clean_up(host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
     let removed = remove_leftovers(&host.root)?;
-    let mut text: Vec<u8> = removed
-        .iter()
-        .flat_map(|name| format!("removed {}\n", sanitize(name)).into_bytes())
-        .collect();
+    let mut text = Vec::new();
+    for name in &removed {
+        text.extend(format!("removed {}\n", sanitize(name)).into_bytes());
+    }
     if removed.is_empty() {
         text.extend_from_slice(b"nothing to remove\n");
     }
@@ -235,17 +228,25 @@ impl Observer for Output<'_> {
         if self.is_restricted {
             self.tracing.select(intervals.selected_disk_numbers());
         }
-        // The requested device may appear later, or not at all.
-        let Some(traced) = traced.filter(|_| rows.has_found_any) else {
+        let Some(traced) = traced else {
             return Ok(());
         };
+        // The requested device may appear later, or not at all.
+        if !rows.has_found_any {
+            return Ok(());
+        }
         let disks = intervals.selected_disks();
-        // A path to an NVMe disk is shown only if it was requested by name: its requests are those of the disk.
-        let is_shown = |device: &&TracedDevice| match self.is_restricted {
-            true => disks.contains_key(device.name.as_str()),
-            false => !device.is_path,
-        };
-        let devices = traced.devices.iter().filter(is_shown).collect();
+        let mut devices = Vec::new();
+        for device in &traced.devices {
+            // A path to an NVMe disk is shown only if it was requested by name: its requests are those of the disk.
+            let is_shown = match self.is_restricted {
+                true => disks.contains_key(device.name.as_str()),
+                false => !device.is_path,
+            };
+            if is_shown {
+                devices.push(device);
+            }
+        }
         let interval = LatencyInterval {
             header: &rows.header,
             traced: &traced,

@@ -14,6 +14,7 @@ mod options;
 mod record;
 mod report;
 mod service;
+mod suggestions;
 mod top;
 mod usage;
 mod version;
@@ -30,9 +31,10 @@ use signal_hook::consts::SIGHUP;
 
 pub use self::completions::COMPLETION_VARIABLE;
 use self::completions::Shell;
-use self::help::{command, is_command, manual_text, print_help};
+use self::help::{command, manual_text, print_help};
 pub use self::options::Host;
 pub use self::record::Record;
+use self::suggestions::{is_command, message_for_unknown_option};
 use self::usage::help_text;
 use self::version::Version;
 use crate::console::{ArgError, RunContext, is_closed_pipe};
@@ -235,10 +237,8 @@ pub fn run(plan: &Plan, context: &mut RunContext<'_>) -> Exit {
             return Exit::Success;
         }
         // A signal makes reading a capture fail.
-        if let Some(signal) = context
-            .clock
-            .signal()
-            .filter(|_| !error.is::<OutputError>())
+        if let Some(signal) = context.clock.signal()
+            && !error.is::<OutputError>()
         {
             return Exit::Signal(signal);
         }
@@ -299,50 +299,46 @@ fn clap_error(error: &clap::Error, arguments: &[OsString]) -> ArgError {
             exit: Exit::Success,
         };
     }
-    let text = error.to_string();
     if error.kind() == ErrorKind::UnknownArgument
         && let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg)
-        && let Some(message) = help::message_for_unknown_option(
-            option,
-            match error.get(ContextKind::SuggestedArg) {
-                Some(ContextValue::String(similar)) => Some(similar),
-                _ => None,
-            },
-            arguments.get(1..).unwrap_or_default(),
-        )
     {
-        return ArgError {
-            message: format!("blkstat: {}\n", sanitize(&message)),
-            exit: Exit::Error,
+        let similar = match error.get(ContextKind::SuggestedArg) {
+            Some(ContextValue::String(similar)) => Some(similar.as_str()),
+            _ => None,
         };
+        let words = arguments.get(1..).unwrap_or_default();
+        if let Some(message) = message_for_unknown_option(option, similar, words) {
+            return ArgError {
+                message: format!("blkstat: {}\n", sanitize(&message)),
+                exit: Exit::Error,
+            };
+        }
     }
-    let lines: Vec<&str> = text
-        .lines()
-        .take_while(|line| !line.starts_with("Usage:"))
-        .map(str::trim)
-        .collect();
-    // No option is meant as a value here.
-    let is_relevant = |line: &&&str| {
-        !line.is_empty() && !line.starts_with("For more") && !line.starts_with("tip: to pass")
-    };
-    let relevant = lines.iter().filter(is_relevant).copied();
-    let line = relevant.collect::<Vec<_>>().join("; ");
-    let line = line
+
+    let mut parts = Vec::new();
+    for line in error.to_string().lines().map(str::trim) {
+        if line.starts_with("Usage:") {
+            break;
+        }
+        // Suggestions are ours.
+        let is_left_out = line.starts_with("For more") || line.starts_with("tip:");
+        if !line.is_empty() && !is_left_out {
+            parts.push(line.to_owned());
+        }
+    }
+    let text = parts.join("; ");
+    let text = text
         .strip_prefix("error: ")
-        .unwrap_or(&line)
-        .replace("; tip: ", "; ")
+        .unwrap_or(&text)
         .replace(":; ", ": ");
-    let command = arguments
-        .get(1)
-        .and_then(|word| word.to_str())
-        .filter(|word| is_command(word));
-    let command = command.map(|name| format!(" {name}")).unwrap_or_default();
-    let message = format!(
-        "blkstat: {}; see blkstat{command} --help\n",
-        sanitize(&line)
-    );
+    let mut command = "blkstat".to_owned();
+    if let Some(name) = arguments.get(1).and_then(|word| word.to_str())
+        && is_command(name)
+    {
+        command += &format!(" {name}");
+    }
     ArgError {
-        message,
+        message: format!("blkstat: {}; see {command} --help\n", sanitize(&text)),
         exit: Exit::Error,
     }
 }

@@ -3,7 +3,7 @@
 //! The short options are the same in all commands that have the long one. `-p` is that of iostat, `-w` and `-a` those of
 //! vmstat (wide, active) and ls (all), `-f` names the input as in tar, awk and grep, `-o` the output as everywhere, and
 //! sort and JSON have the letters that new tools give them. There is none for an option that overwrites files: `-f` would be
-//! its letter. `-n`, `-c`, `-i` and `-t` stay free, because hands that type them mean COUNT or INTERVAL: see `suggest`.
+//! its letter. `-n`, `-c`, `-i` and `-t` stay free, because hands that type them mean COUNT or INTERVAL: see `suggestions`.
 //! So do `-x`, `-d`, `-k` and the other letters of iostat, which suggest `blkstat iostat`.
 
 use std::ffi::OsString;
@@ -27,6 +27,7 @@ use crate::schedule::{Schedule, parse_interval};
 use crate::source::{Input, Stacked, is_device_name, is_recording};
 use crate::time_range::{TimePoint, TimeRange};
 use crate::topology::DeviceClass;
+use crate::typo::did_you_mean;
 
 /// The operands of a view: recordings, devices, an interval and a count, in any order.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -54,16 +55,14 @@ impl Operands {
         from: Option<&PathBuf>,
         root: &Path,
     ) -> Result<Self, String> {
-        // A relative directory is hardly meant as a path on a device.
-        let is_device = |word: &str| {
-            Path::new(word).is_dir() && word.starts_with('/') || is_device_name(word, root)
-        };
         let mut files: Vec<PathBuf> = from.cloned().into_iter().collect();
         let mut others = Vec::new();
         for (at, word) in words.iter().enumerate() {
             let is_first = is_file_first && at == 0 && from.is_none();
             let is_named = from.is_some() && !word.contains(['/', '.']);
-            if is_first && is_file(word) && !is_device(word)
+            // A relative directory is hardly meant as a path on a device.
+            let is_directory = word.starts_with('/') && Path::new(word).is_dir();
+            if is_first && is_file(word) && !is_directory && !is_device_name(word, root)
                 || !is_named && !is_number_or_interval(word) && is_recording(word, root)
             {
                 files.push(PathBuf::from(word));
@@ -91,12 +90,11 @@ impl Operands {
 pub(super) fn split_devices_and_schedule<'w>(
     words: impl IntoIterator<Item = &'w String>,
 ) -> Result<(Vec<String>, Schedule), String> {
-    let begins_number = |c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.');
     let mut devices = Vec::new();
     let mut numbers = Vec::new();
     for word in words {
         let is_path = word.contains('/') || Path::new(word).is_dir();
-        if word.starts_with(begins_number) && !is_path {
+        if word.starts_with(|c: char| c.is_ascii_digit() || "-+.".contains(c)) && !is_path {
             numbers.push(word);
         } else {
             devices.push(word.clone());
@@ -114,17 +112,21 @@ pub(super) fn split_devices_and_schedule<'w>(
 /// # Errors
 /// A message about the one that is invalid.
 fn parse_schedule(interval: Option<&String>, count: Option<&String>) -> Result<Schedule, String> {
-    let interval = interval.map(|word| parse_interval(word)).transpose()?;
-    let whole = |word: &String| match word.parse() {
-        Ok(count @ 1..) => Ok(count),
-        _ => Err(format!(
-            "invalid COUNT '{word}'; expected a whole number, 1 or more"
-        )),
-    };
-    Ok(Schedule {
-        interval,
-        count: count.map(whole).transpose()?,
-    })
+    let mut schedule = Schedule::default();
+    if let Some(word) = interval {
+        schedule.interval = Some(parse_interval(word)?);
+    }
+    if let Some(word) = count {
+        match word.parse() {
+            Ok(count @ 1..) => schedule.count = Some(count),
+            _ => {
+                return Err(format!(
+                    "invalid COUNT '{word}'; expected a whole number, 1 or more"
+                ));
+            }
+        }
+    }
+    Ok(schedule)
 }
 
 /// Returns whether a word names a capture rather than a device: `-`, a path outside /dev, or a regular file in the
@@ -143,17 +145,23 @@ pub(super) fn is_number_or_interval(word: &str) -> bool {
 
 /// Parses `A`, `A,B` or `,B`, where both are numbers above zero; `None` for any other text.
 pub(super) fn two_numbers(word: &str) -> Option<(Option<f64>, Option<f64>)> {
-    let number = |word: &str| match word {
-        "" => Some(None),
-        _ => word
-            .parse()
-            .ok()
-            .filter(|n: &f64| *n > 0.0 && n.is_finite())
-            .map(Some),
-    };
     let (first, second) = word.split_once(',').unwrap_or((word, ""));
-    let both = (number(first)?, number(second)?);
-    (both != (None, None)).then_some(both)
+    let mut both = [None; 2];
+    for (word, number) in [first, second].into_iter().zip(&mut both) {
+        if !word.is_empty() {
+            *number = Some(number_within(word, 0.0, f64::MAX)?);
+        }
+    }
+    match both {
+        [None, None] => None,
+        [first, second] => Some((first, second)),
+    }
+}
+
+/// Parses a number above `min`, up to `max`.
+fn number_within(word: &str, min: f64, max: f64) -> Option<f64> {
+    let number = word.parse().ok()?;
+    (min < number && number <= max).then_some(number)
 }
 
 /// The file with baselines for all users of the host.
@@ -226,21 +234,26 @@ pub struct Host {
     pub saved_baselines: Vec<PathBuf>,
 }
 
+/// Returns the directory that a variable names; `None` unless it is an absolute path.
+fn directory(name: &str, environment: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let path = PathBuf::from(environment(name)?);
+    path.is_absolute().then_some(path)
+}
+
 impl Host {
     /// Names the files in which baselines of the running system are saved: that of the host, then that of the user.
     /// There are none for another root, which may describe another host.
     pub(super) fn find_saved_baselines(&mut self, environment: &dyn Fn(&str) -> Option<OsString>) {
-        if self.root == Path::new("/") {
-            let directory = |name: &str| {
-                environment(name)
-                    .map(PathBuf::from)
-                    .filter(|path| path.is_absolute())
-            };
-            let state = directory("XDG_STATE_HOME")
-                .or_else(|| Some(directory("HOME")?.join(".local/state")));
-            self.saved_baselines = vec![HOST_FILE.into()];
-            self.saved_baselines
-                .extend(state.map(|state| state.join(USER_FILE)));
+        if self.root != Path::new("/") {
+            return;
+        }
+        self.saved_baselines = vec![HOST_FILE.into()];
+        let state = directory("XDG_STATE_HOME", environment).or_else(|| {
+            let home = directory("HOME", environment)?;
+            Some(home.join(".local/state"))
+        });
+        if let Some(state) = state {
+            self.saved_baselines.push(state.join(USER_FILE));
         }
     }
 
@@ -269,12 +282,12 @@ impl Host {
             ("--every", capture.every.is_some()),
             ("--stack", !capture.stack.is_empty()),
         ];
-        if let (Some((option, _)), true) =
-            (options.iter().find(|(_, given)| *given), files.is_empty())
-        {
-            return Err(usage_error(format!(
-                "{option} needs a capture, such as FILE"
-            )));
+        for (option, is_given) in options {
+            if is_given && files.is_empty() {
+                return Err(usage_error(format!(
+                    "{option} needs a capture, such as FILE"
+                )));
+            }
         }
         Ok(Input {
             from: files.first().cloned(),
@@ -401,19 +414,16 @@ pub(super) fn distance(word: &str) -> Result<Duration, String> {
 
 /// Parses the class of a device.
 fn class(word: &str) -> Result<(String, DeviceClass), String> {
-    let (device, name) = word
-        .split_once('=')
-        .filter(|(device, _)| !device.is_empty())
-        .unwrap_or_default();
-    let found = DeviceClass::NAMES
-        .into_iter()
-        .find(|(_, known)| *known == name);
-    found
-        .map(|(class, _)| (device.to_owned(), class))
-        .ok_or_else(|| {
-            let names = DeviceClass::NAMES.map(|(_, name)| name).join(", ");
-            format!("expected DEVICE=CLASS, such as sda=ssd; classes are {names}")
-        })
+    let (device, name) = word.split_once('=').unwrap_or_default();
+    for (class, known) in DeviceClass::NAMES {
+        if known == name && !device.is_empty() {
+            return Ok((device.to_owned(), class));
+        }
+    }
+    let names = DeviceClass::NAMES.map(|(_, name)| name).join(", ");
+    Err(format!(
+        "expected DEVICE=CLASS, such as sda=ssd; classes are {names}"
+    ))
 }
 
 /// Parses what a device stands on.
@@ -447,19 +457,19 @@ impl RangeOptions {
     /// # Errors
     /// A message if a range of the running system is requested.
     pub(super) fn range(&self, is_replay: bool, context: &RunContext<'_>) -> Result<TimeRange> {
-        let time_zone = (context.environment)("TZ");
         let range = TimeRange {
             begin: self.begin.clone(),
             end: self.end.clone(),
-            time_zone,
+            time_zone: (context.environment)("TZ"),
         };
-        let option = range.points().map(|(option, _)| option).next();
-        match option.filter(|_| !is_replay) {
-            Some(option) => Err(usage_error(format!(
+        if let Some((option, _)) = range.points().next()
+            && !is_replay
+        {
+            return Err(usage_error(format!(
                 "{option} needs a capture, such as --from FILE: the running system has no past"
-            ))),
-            None => Ok(range),
+            )));
         }
+        Ok(range)
     }
 }
 
@@ -504,10 +514,9 @@ impl VerdictOptions {
         saved: &[PathBuf],
         context: &mut RunContext<'_>,
     ) -> Result<BaselineStore> {
-        let (saturation_threshold, cap) = (self.saturation_threshold, self.cap);
         let settings = Settings {
-            saturation_threshold,
-            cap,
+            saturation_threshold: self.saturation_threshold,
+            cap: self.cap,
             ..Settings::default()
         };
         self.baseline.load(settings, saved, context)
@@ -561,8 +570,7 @@ fn baseline_ms(word: &str) -> Result<DeviceBaseline, String> {
 
 /// Parses a multiple such as `3` or `3x`.
 fn multiple(word: &str) -> Result<f64, String> {
-    let multiple = word.trim_end_matches('x').parse().ok();
-    let multiple = multiple.filter(|multiple: &f64| *multiple > 1.0 && multiple.is_finite());
+    let multiple = number_within(word.trim_end_matches('x'), 1.0, f64::MAX);
     multiple.ok_or_else(|| "expected a number above 1".to_owned())
 }
 
@@ -575,8 +583,7 @@ fn cap(word: &str) -> Result<StatedCap, String> {
 
 /// Parses a percentage above 0, up to 100.
 pub(super) fn percentage(word: &str) -> Result<f64, String> {
-    let number = word.trim_end_matches('%').parse().ok();
-    let number = number.filter(|number: &f64| *number > 0.0 && *number <= 100.0);
+    let number = number_within(word.trim_end_matches('%'), 0.0, 100.0);
     number.ok_or_else(|| "expected a percentage above 0, up to 100".to_owned())
 }
 
@@ -593,7 +600,9 @@ pub(super) fn one_of(keys: &[&'static str], word: &str) -> Result<&'static str, 
             return Ok(key);
         }
     }
-    Err(format!("expected one of: {}", keys.join(", ")))
+    let all = format!("expected one of: {}", keys.join(", "));
+    let end = did_you_mean(word, keys.iter().copied(), &all);
+    Err(format!("there is no such key{end}"))
 }
 
 #[cfg(test)]

@@ -49,10 +49,10 @@ impl Report {
             ignores_scans: self.no_who,
             ..input
         };
-        let output = self
-            .output
-            .clone()
-            .unwrap_or_else(|| default_output(input.from.as_deref(), host, context));
+        let output = match &self.output {
+            Some(output) => output.clone(),
+            None => default_output(input.from.as_deref(), host, context),
+        };
         let selection = DeviceSelection {
             total: devices.is_empty() && self.devices_regex.is_none(),
             devices,
@@ -84,23 +84,20 @@ impl Report {
         else {
             return Ok(exit);
         };
+        analysis.time_zone = time_zone;
+        analysis.is_selection = selection.names_devices();
         let capture = input.from.as_ref().map(|path| {
-            path.file_name()
-                .unwrap_or(path.as_os_str())
-                .display()
-                .to_string()
+            let name = path.file_name().unwrap_or(path.as_os_str());
+            name.display().to_string()
         });
-        let saturation_threshold = self.verdicts.saturation_threshold;
-        let has_who = !self.no_who;
-        (analysis.time_zone, analysis.is_selection) = (time_zone, selection.names_devices());
-        let html = Page {
+        let page = Page {
             analysis: &analysis,
             host,
             capture,
-            saturation_threshold,
-            has_who,
-        }
-        .html();
+            saturation_threshold: self.verdicts.saturation_threshold,
+            has_who: !self.no_who,
+        };
+        let html = page.html();
         if writes_to_output {
             context.emit(&mut html.into_bytes())?;
             return Ok(exit);
@@ -125,18 +122,13 @@ fn default_output(from: Option<&Path>, host: &Host, context: &mut RunContext<'_>
     ];
     let Some(from) = from else {
         let name = read_hostname(&host.root).unwrap_or_default();
-        return format!(
-            "{}.html",
-            base_name(&name, context.clock.wall(), &context.time_zone())
-        )
-        .into();
+        let base = base_name(&name, context.clock.wall(), &context.time_zone());
+        return format!("{base}.html").into();
     };
-    let name = from
-        .file_name()
-        .filter(|name| *name != "-")
-        .unwrap_or("stdin".as_ref())
-        .as_bytes();
-    let mut stem = name;
+    let mut stem = match from.file_name() {
+        Some(name) if name != "-" => name.as_bytes(),
+        _ => b"stdin",
+    };
     while let Some(rest) = EXTENSIONS
         .iter()
         .find_map(|extension| stem.strip_suffix(extension.as_bytes()))
@@ -149,20 +141,19 @@ fn default_output(from: Option<&Path>, host: &Host, context: &mut RunContext<'_>
 
 /// Returns the beginning of the name of a file: `blkstat-HOST-DATE-TIME`, without the domain of the host.
 pub(super) fn base_name(host: &str, at: Timestamp, zone: &TimeZone) -> String {
-    let is_plain = |c: &char| c.is_ascii_alphanumeric() || "-_".contains(*c);
-    let host: String = host
-        .chars()
-        .take_while(|c| *c != '.')
-        .filter(is_plain)
-        .take(64)
-        .collect();
-    let time = at
-        .to_zoned(zone.clone())
-        .strftime("%Y%m%d-%H%M%S")
-        .to_string();
-    if host.is_empty() {
+    let mut plain = String::new();
+    for c in host.chars() {
+        if c == '.' || plain.len() == 64 {
+            break;
+        }
+        if c.is_ascii_alphanumeric() || "-_".contains(c) {
+            plain.push(c);
+        }
+    }
+    let time = at.to_zoned(zone.clone()).strftime("%Y%m%d-%H%M%S");
+    if plain.is_empty() {
         format!("blkstat-{time}")
     } else {
-        format!("blkstat-{host}-{time}")
+        format!("blkstat-{plain}-{time}")
     }
 }

@@ -1,7 +1,7 @@
 //! The texts of `-h`, which fits on a screen of 80 columns, and of `--help`, which has every option. clap itself shows
 //! operands only in a fixed order, with its own brackets, and the same options in both.
 
-use clap::{Arg, Command};
+use clap::Command;
 
 use super::help::{command, operand_terms, option_term, shown_options};
 use crate::report::layout::wrap;
@@ -20,7 +20,7 @@ In an incident:
   blkstat who             Who is causing it? Cgroups, processes and their limits
   blkstat top             All of this on the full screen, with history
   blkstat record inc.gz   Keep it; then blkstat report inc.gz makes a page of it
-  blkstat help verdicts   What does a verdict mean, and what is to be done?
+  blkstat help verdicts   What does a verdict mean, and what can I do?
 ";
 
 /// The options of the program on its first screen.
@@ -30,7 +30,10 @@ const FIRST_OPTIONS: [&str; 10] = [
 
 /// The headings of options that commands have in common, in their order. Other options come first.
 const GROUPS: [(&str, &[&str]); 4] = [
-    ("Source", &["from", "begin", "end", "realtime"]),
+    (
+        "Source",
+        &["from", "begin", "end", "realtime", "since_boot"],
+    ),
     (
         "Devices",
         &[
@@ -45,8 +48,25 @@ const GROUPS: [(&str, &[&str]); 4] = [
     (
         "Output",
         &[
-            "output", "force", "json", "csv", "influx", "fields", "columns", "sort", "top",
-            "width", "times", "color", "no_who",
+            "output",
+            "force",
+            "json",
+            "csv",
+            "influx",
+            "fields",
+            "columns",
+            "sort",
+            "top",
+            "width",
+            "all_columns",
+            "times",
+            "mounts",
+            "color",
+            "summary",
+            "no_summary",
+            "explain",
+            "who",
+            "no_who",
         ],
     ),
     ("Seldom needed", SELDOM),
@@ -55,6 +75,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
 /// Options that only `--help` shows.
 const SELDOM: &[&str] = &[
     "as_live",
+    "host",
     "every",
     "stack",
     "classes",
@@ -75,16 +96,13 @@ pub(super) fn help_text(name: Option<&str>, is_short: bool) -> String {
     let named = name.and_then(|name| program.find_subcommand(name));
     let is_program = named.is_none();
     let mut command = named.unwrap_or(&program).clone();
-    let mut text = about(&command);
+    let mut text = format!("{}\n\n", about(&command));
     if is_program && is_short {
+        // A line less, so that the prompt below leaves all of it on a screen of 24 lines.
+        text.pop();
         text += "Usage: blkstat [OPTIONS] [FILE | DEVICE]... [INTERVAL [COUNT]] | COMMAND ...\n\n";
         text += INCIDENT;
-        let is_first = |option: &&Arg| FIRST_OPTIONS.contains(&option.get_id().as_str());
-        push_section(
-            "Options",
-            shown_options(&command).filter(is_first).map(option_term),
-            &mut text,
-        );
+        push_section("Options", option_terms(&command, is_first), &mut text);
         text += "Every option: blkstat --help. Commands and topics of the manual: blkstat help\n";
         return text;
     }
@@ -94,49 +112,53 @@ pub(super) fn help_text(name: Option<&str>, is_short: bool) -> String {
     }
     push_section("Arguments", operand_terms(&command), &mut text);
     if is_program {
-        push_section(
-            "Commands",
-            program.get_subcommands().map(command_term),
-            &mut text,
-        );
+        let mut commands = Terms::new();
+        for command in program.get_subcommands() {
+            commands.push((command.get_name().to_owned(), about(command)));
+        }
+        push_section("Commands", commands, &mut text);
     }
-    let in_a_group = |option: &&Arg| {
-        GROUPS
-            .iter()
-            .any(|(_, of)| of.contains(&option.get_id().as_str()))
-    };
-    let others = shown_options(&command).filter(|option| !in_a_group(option));
-    push_section("Options", others.map(option_term), &mut text);
+    push_section("Options", option_terms(&command, is_in_no_group), &mut text);
     for (heading, group) in GROUPS {
         if is_short && group == SELDOM {
             continue;
         }
-        let of_group = shown_options(&command).filter(|one| group.contains(&one.get_id().as_str()));
-        push_section(heading, of_group.map(option_term), &mut text);
+        let terms = option_terms(&command, |id| group.contains(&id));
+        push_section(heading, terms, &mut text);
     }
     push_end(&command, is_program, is_short, &mut text);
     text
 }
 
-fn about(command: &Command) -> String {
-    let about = command.get_about().map(ToString::to_string);
-    format!("{}\n\n", about.unwrap_or_default())
+fn is_first(id: &str) -> bool {
+    FIRST_OPTIONS.contains(&id)
 }
 
-fn command_term(command: &Command) -> (String, String) {
+fn is_in_no_group(id: &str) -> bool {
+    !GROUPS.iter().any(|(_, group)| group.contains(&id))
+}
+
+fn about(command: &Command) -> String {
     let about = command.get_about().map(ToString::to_string);
-    (command.get_name().to_owned(), about.unwrap_or_default())
+    about.unwrap_or_default()
+}
+
+/// Returns the options of a command that are wanted, by their identifiers, with their meanings.
+fn option_terms(command: &Command, is_wanted: impl Fn(&str) -> bool) -> Terms {
+    let mut terms = Terms::new();
+    for option in shown_options(command) {
+        if is_wanted(option.get_id().as_str()) {
+            terms.push(option_term(option));
+        }
+    }
+    terms
 }
 
 /// Appends a heading and a table of what is below it, unless that is empty.
-fn push_section(
-    heading: &str,
-    terms: impl IntoIterator<Item = (String, String)>,
-    text: &mut String,
-) {
-    let terms: Terms = terms.into_iter().collect();
-    let longest = terms.iter().map(|(term, _)| indented(term).len()).max();
-    let Some(longest) = longest else { return };
+fn push_section(heading: &str, terms: Terms, text: &mut String) {
+    let Some(longest) = terms.iter().map(|(term, _)| indented(term).len()).max() else {
+        return;
+    };
     let term_width = longest.min(MAX_TERM_WIDTH);
     *text += &format!("\n{heading}:\n");
     for (term, meaning) in terms {
@@ -173,12 +195,11 @@ fn push_end(command: &Command, is_program: bool, is_short: bool, text: &mut Stri
         return;
     }
     let name = command.get_name();
-    let all = if is_short {
-        format!("Every option: blkstat {name} --help. ")
-    } else {
-        String::new()
-    };
-    push_lines(&format!("{all}Manual: blkstat help {name}"), text);
+    let mut where_more = format!("Manual: blkstat help {name}");
+    if is_short {
+        where_more = format!("Every option: blkstat {name} --help. {where_more}");
+    }
+    push_lines(&where_more, text);
 }
 
 fn push_lines(words: &str, text: &mut String) {

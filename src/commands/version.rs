@@ -34,11 +34,9 @@ impl Version {
     pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
         let mut text = concat!("blkstat ", env!("CARGO_PKG_VERSION"), "\n").to_owned();
         if self.verbose {
-            text.extend(
-                facts(&host.root)
-                    .iter()
-                    .map(|(name, fact)| format!("{name}: {}\n", sanitize(fact))),
-            );
+            for (name, fact) in facts(&host.root) {
+                text += &format!("{name}: {}\n", sanitize(&fact));
+            }
         }
         context.emit(&mut text.into_bytes())?;
         Ok(Exit::Success)
@@ -59,6 +57,48 @@ const CAPABILITIES: [(CapabilitySet, &str); 5] = [
 
 /// Returns how the program was built, and which sources of the host below `root` it can read: names and facts.
 fn facts(root: &Path) -> Vec<(&'static str, String)> {
+    let (user, lockable) = privileges();
+    let proc = root.join("proc");
+    let diskstats = read_text_file(&proc.join("diskstats"));
+    let blocks = list_devices(&root.join("sys/block"));
+    let cpus = count_cpus(root);
+    let mut facts = vec![
+        ("target", target()),
+        ("features", features()),
+        ("kernel", kernel_setting("osrelease", root)),
+        (
+            "CPUs",
+            cpus.map_or(UNKNOWN.to_owned(), |cpus| cpus.to_string()),
+        ),
+        ("user", user),
+        ("lockable memory", lockable),
+        (
+            "/proc/diskstats",
+            shown(diskstats.map(|text| lines_and_columns(&text))),
+        ),
+        (
+            "/sys/block",
+            shown(blocks.map(|names| format!("{} listed", names.len()))),
+        ),
+        (
+            "/proc/pressure/io",
+            readable(read_pressure(&proc.join("pressure/io"))),
+        ),
+        (
+            "/proc/pressure/memory",
+            readable(read_pressure(&proc.join("pressure/memory"))),
+        ),
+        ("/proc/PID/io", shown(process_io(&proc))),
+        ("kernel.task_delayacct", task_delays(root)),
+        ("trace events of block devices", readable(list_events(root))),
+    ];
+    facts.extend(cgroup_facts(root));
+    facts
+}
+
+const UNKNOWN: &str = "not known";
+
+fn target() -> String {
     let libc = if cfg!(target_env = "musl") {
         "musl"
     } else {
@@ -74,94 +114,79 @@ fn facts(root: &Path) -> Vec<(&'static str, String)> {
     } else {
         ""
     };
+    format!("{ARCH}-linux-{libc}, linked {linked}{profile}")
+}
+
+fn features() -> String {
     let top = if cfg!(feature = "top") {
         "top"
     } else {
         "without top"
     };
-    let read = |path: &str| read_text_file(&root.join(path));
-    let line =
-        |path: &str| Some(read(path).ok()?.trim().to_owned()).filter(|line| !line.is_empty());
-    let unknown = || "not known".to_owned();
-    let task_delays = line("proc/sys/kernel/task_delayacct").map(|value| match value.as_str() {
+    format!("{top}; gzip is read and written, zstd is read")
+}
+
+/// Returns a setting in /proc/sys/kernel.
+fn kernel_setting(name: &str, root: &Path) -> String {
+    let text = read_text_file(&root.join("proc/sys/kernel").join(name)).unwrap_or_default();
+    match text.trim() {
+        "" => UNKNOWN.to_owned(),
+        setting => setting.to_owned(),
+    }
+}
+
+fn task_delays(root: &Path) -> String {
+    let setting = kernel_setting("task_delayacct", root);
+    match setting.as_str() {
         "1" => "on".to_owned(),
+        UNKNOWN => setting,
         _ => "off: the time that a task waits for devices is not known".to_owned(),
-    });
-    let pressure = |path: &str| {
-        let is_valid = parse_pressure(read(path)?.as_bytes()).is_some();
-        is_valid
-            .then_some(())
-            .ok_or_else(|| io::Error::other("not the text of a pressure file"))
-    };
-    let events = |place: &str| list_devices(&root.join(place).join("events/block")).map(drop);
-    // tracefs is mounted by itself or in debugfs.
-    let tracing = || {
-        events("sys/kernel/tracing")
-            .or_else(|error| events("sys/kernel/debug/tracing").map_err(|_| error))
-    };
-    let blocks =
-        list_devices(&root.join("sys/block")).map(|names| format!("{} listed", names.len()));
-    let (user, lockable) = privileges();
-    let mut facts = vec![
-        (
-            "target",
-            format!("{ARCH}-linux-{libc}, linked {linked}{profile}"),
-        ),
-        (
-            "features",
-            format!("{top}; gzip is read and written, zstd is read"),
-        ),
-        (
-            "kernel",
-            line("proc/sys/kernel/osrelease").unwrap_or_else(unknown),
-        ),
-        (
-            "CPUs",
-            count_cpus(root).map_or_else(unknown, |cpus| cpus.to_string()),
-        ),
-        ("user", user),
-        ("lockable memory", lockable),
-        (
-            "/proc/diskstats",
-            shown(read("proc/diskstats").map(|text| diskstats(&text))),
-        ),
-        ("/sys/block", shown(blocks)),
-        ("/proc/pressure/io", readable(pressure("proc/pressure/io"))),
-        (
-            "/proc/pressure/memory",
-            readable(pressure("proc/pressure/memory")),
-        ),
-        ("/proc/PID/io", shown(process_io(&root.join("proc")))),
-        ("kernel.task_delayacct", task_delays.unwrap_or_else(unknown)),
-        ("trace events of block devices", readable(tracing())),
-    ];
+    }
+}
+
+fn read_pressure(path: &Path) -> io::Result<()> {
+    match parse_pressure(read_text_file(path)?.as_bytes()) {
+        Some(_) => Ok(()),
+        None => Err(io::Error::other("not the text of a pressure file")),
+    }
+}
+
+/// Lists the trace events: tracefs is mounted by itself or in debugfs.
+fn list_events(root: &Path) -> io::Result<()> {
+    let alone = list_devices(&root.join("sys/kernel/tracing/events/block"));
+    if alone.is_err() && list_devices(&root.join("sys/kernel/debug/tracing/events/block")).is_ok() {
+        return Ok(());
+    }
+    alone.map(drop)
+}
+
+fn cgroup_facts(root: &Path) -> Vec<(&'static str, String)> {
     let Some((version, mountpoint, counters)) = cgroup_mount(root) else {
-        facts.push(("cgroups", "none that count I/O are mounted".to_owned()));
-        return facts;
+        return vec![("cgroups", "none that count I/O are mounted".to_owned())];
     };
     let (file, controllers) = match version {
-        CgroupHierarchy::V1 => (
-            "blkio.throttle.io_service_bytes",
-            read("proc/cgroups").map(|text| mounted_controllers(&text)),
-        ),
+        CgroupHierarchy::V1 => {
+            let text = read_text_file(&root.join("proc/cgroups"));
+            let controllers = text.map(|text| mounted_controllers(&text));
+            ("blkio.throttle.io_service_bytes", controllers)
+        }
         CgroupHierarchy::V2 => {
             let text = read_text_file(&counters.with_file_name("cgroup.controllers"));
-            (
-                "io.stat",
-                text.map(|text| text.split_whitespace().map(str::to_owned).collect()),
-            )
+            let controllers = text.map(|text| text.split_whitespace().map(str::to_owned).collect());
+            ("io.stat", controllers)
         }
     };
-    facts.push((
-        "cgroups",
-        format!("version {} at {mountpoint}", version as u8),
-    ));
-    facts.push((
-        "cgroup controllers",
-        shown(controllers.map(|names| list(&names, " "))),
-    ));
-    facts.push((file, readable(read_text_file(&counters).map(drop))));
-    facts
+    vec![
+        (
+            "cgroups",
+            format!("version {} at {mountpoint}", version as u8),
+        ),
+        (
+            "cgroup controllers",
+            shown(controllers.map(|names: Vec<String>| list(&names, " "))),
+        ),
+        (file, readable(read_text_file(&counters).map(drop))),
+    ]
 }
 
 /// Returns a fact, or why it cannot be read.
@@ -184,39 +209,36 @@ fn list(items: &[String], separator: &str) -> String {
 /// Returns the user with the relevant capabilities, and the memory that it may lock.
 fn privileges() -> (String, String) {
     let effective = capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.effective);
-    let held = CAPABILITIES
-        .iter()
-        .filter(|(capability, _)| effective.contains(*capability));
-    let names: Vec<&str> = held.map(|(_, name)| *name).collect();
-    let names = if names.is_empty() {
-        "no relevant capabilities".to_owned()
-    } else {
-        names.join(" ")
+    let mut names = Vec::new();
+    for (capability, name) in CAPABILITIES {
+        if effective.contains(capability) {
+            names.push(name);
+        }
+    }
+    let held = match names.len() {
+        0 => "no relevant capabilities".to_owned(),
+        _ => names.join(" "),
     };
-    let limit = getrlimit(Resource::Memlock).current;
-    let limit = limit.filter(|_| !effective.contains(CapabilitySet::IPC_LOCK));
-    (
-        format!("uid {}, {names}", geteuid().as_raw()),
-        limit.map_or_else(|| "no limit".to_owned(), lsblk_size),
-    )
+    let lockable = match getrlimit(Resource::Memlock).current {
+        Some(limit) if !effective.contains(CapabilitySet::IPC_LOCK) => lsblk_size(limit),
+        _ => "no limit".to_owned(),
+    };
+    (format!("uid {}, {held}", geteuid().as_raw()), lockable)
 }
 
 /// Describes the lines of /proc/diskstats, with the numbers of columns that they have.
-fn diskstats(text: &str) -> String {
-    let columns = text
-        .lines()
-        .map(|line| line.split_whitespace().count())
-        .filter(|columns| *columns > 0);
-    let columns: Vec<usize> = columns.collect();
-    let different: Vec<String> = BTreeSet::from_iter(&columns)
-        .into_iter()
-        .map(usize::to_string)
-        .collect();
-    format!(
-        "{} lines, {} columns",
-        columns.len(),
-        list(&different, " or ")
-    )
+fn lines_and_columns(text: &str) -> String {
+    let mut lines = 0;
+    let mut counts = BTreeSet::new();
+    for line in text.lines() {
+        let columns = line.split_whitespace().count();
+        if columns > 0 {
+            lines += 1;
+            counts.insert(columns);
+        }
+    }
+    let counts: Vec<String> = counts.iter().map(usize::to_string).collect();
+    format!("{lines} lines, {} columns", list(&counts, " or "))
 }
 
 /// Describes the processes whose I/O can be read.
@@ -251,10 +273,15 @@ fn process_io(proc: &Path) -> io::Result<String> {
 
 /// Returns the controllers in /proc/cgroups that are in a hierarchy of version 1: their hierarchy has a number.
 fn mounted_controllers(text: &str) -> Vec<String> {
-    let lines = text.lines().filter(|line| !line.starts_with('#'));
-    let fields = lines.map(|line| line.split_whitespace().collect::<Vec<_>>());
-    let mounted = fields.filter(|fields| fields.get(1) != Some(&"0"));
-    mounted
-        .filter_map(|fields| Some((*fields.first()?).to_owned()))
-        .collect()
+    let mut controllers = Vec::new();
+    for line in text.lines() {
+        let mut fields = line.split_whitespace();
+        if let Some(name) = fields.next()
+            && !name.starts_with('#')
+            && fields.next() != Some("0")
+        {
+            controllers.push(name.to_owned());
+        }
+    }
+    controllers
 }

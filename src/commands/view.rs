@@ -4,12 +4,12 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 
 use super::follow::{Observer, Run, follow};
-use super::help::similar_command;
 use super::hindsight::open_view;
 use super::options::{
     ANY_FIRST, CsvKind, Host, SelectionOptions, SourceOptions, VerdictOptions, WidthOption,
     line_format, sort_key,
 };
+use super::suggestions::similar_command;
 use crate::console::RunContext;
 use crate::exit::Exit;
 use crate::intervals::{DeviceInterval, DeviceSelection, IntervalRows, NotFound};
@@ -66,7 +66,7 @@ pub struct View {
     /// Hide devices that were busy for less than PERCENT of the time, unless they are in trouble
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     min_util: Option<f64>,
-    /// Use colors: on a terminal that has them, always, or never
+    /// Use colors; auto is on a terminal that has them
     #[arg(
         long,
         value_name = "WHEN",
@@ -132,20 +132,23 @@ impl View {
             (.., true) => Some(LineFormat::Influx),
             _ => None,
         };
-        let lines = format.map(|format| Lines {
-            format,
-            fields: self.fields.clone().unwrap_or_default(),
-        });
-        let table = lines
-            .is_none()
-            .then(|| TableWriter::new(&options, context.is_terminal, context.time_zone()));
         let mut output = Output {
             view: self,
             first_device,
-            table,
-            lines,
+            table: None,
+            lines: None,
             text: Vec::new(),
         };
+        match format {
+            Some(format) => {
+                let fields = self.fields.clone().unwrap_or_default();
+                output.lines = Some(Lines { format, fields });
+            }
+            None => {
+                let writer = TableWriter::new(&options, context.is_terminal, context.time_zone());
+                output.table = Some(writer);
+            }
+        }
         if let Some(lines) = &output.lines {
             lines.begin(&mut output.text);
         }
@@ -164,21 +167,21 @@ enum ColorChoice {
 impl View {
     /// Returns whether to use colors. The environment decides where the option does not: no-color.org, bixense.com/clicolors.
     fn has_colors(&self, context: &RunContext<'_>) -> bool {
-        let is_set = |name| {
-            let value = (context.environment)(name);
-            value.is_some_and(|value| !value.is_empty() && value != "0")
-        };
         match self.color {
             ColorChoice::Always => true,
             ColorChoice::Never => false,
-            ColorChoice::Auto if is_set("NO_COLOR") => false,
-            ColorChoice::Auto if is_set("CLICOLOR_FORCE") => true,
-            ColorChoice::Auto => {
-                let terminal = (context.environment)("TERM");
-                context.is_terminal
-                    && terminal.is_some_and(|name| !name.is_empty() && name != "dumb")
-            }
+            ColorChoice::Auto if is_set("NO_COLOR", "0", context) => false,
+            ColorChoice::Auto if is_set("CLICOLOR_FORCE", "0", context) => true,
+            ColorChoice::Auto => context.is_terminal && is_set("TERM", "dumb", context),
         }
+    }
+}
+
+/// Returns whether a variable has a value other than `off`.
+fn is_set(variable: &str, off: &str, context: &RunContext<'_>) -> bool {
+    match (context.environment)(variable) {
+        Some(value) => !value.is_empty() && value != off,
+        None => false,
     }
 }
 
@@ -193,10 +196,10 @@ fn is_busy(device: &DeviceInterval, min_util_pct: f64) -> bool {
 
 /// Parses a percentage.
 fn percent(text: &str) -> Result<f64, String> {
-    let number = text.trim_end_matches('%').parse().ok();
-    number
-        .filter(|percent| (0.0..=100.0).contains(percent))
-        .ok_or_else(|| "a number from 0 to 100 is needed, such as 5".to_owned())
+    match text.trim_end_matches('%').parse() {
+        Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent),
+        _ => Err("a number from 0 to 100 is needed, such as 5".to_owned()),
+    }
 }
 
 /// Writes the intervals of a run.
@@ -222,7 +225,8 @@ impl Output<'_> {
         if self.table.is_some() {
             rows.sort_remarkable_first();
         }
-        if let Some(key) = self.view.sort.or_else(|| top.map(|_| "queue")) {
+        let default_key = top.map(|_| "queue");
+        if let Some(key) = self.view.sort.or(default_key) {
             rows.devices
                 .sort_by(|a, b| sort_value(key, b).total_cmp(&sort_value(key, a)));
         }
@@ -246,44 +250,49 @@ impl Output<'_> {
 
 impl Observer for Output<'_> {
     fn not_found(&self, not_found: &NotFound) -> String {
-        let first = self.first_device.as_ref();
-        let is_first_missing = not_found.names.first() == first && !not_found.has_similar;
-        if is_first_missing && first.is_some_and(|word| word == "ALL") {
+        let Some(word) = &self.first_device else {
+            return not_found.to_string();
+        };
+        if not_found.names.first() != Some(word) || not_found.has_similar {
+            return not_found.to_string();
+        }
+        if word == "ALL" {
             return "no such device 'ALL'; --all shows all devices, --partitions their partitions"
                 .to_owned();
         }
-        match first.and_then(|word| Some((word, similar_command(word)?))) {
-            Some((word, command)) if is_first_missing => {
-                format!(
-                    "no such device '{}'; did you mean 'blkstat {command}'?",
-                    sanitize(word)
-                )
+        match similar_command(word) {
+            Some(command) => {
+                let word = sanitize(word);
+                format!("no such device '{word}'; did you mean 'blkstat {command}'?")
             }
-            _ => not_found.to_string(),
+            None => not_found.to_string(),
         }
     }
 
     fn begin(&mut self, run: &mut Run<'_, '_, '_>) -> Result<()> {
         let Run { intervals, context } = run;
-        let is_unknown = self.view.since_boot
-            && !intervals.since_boot(&mut |rows| {
-                self.table
-                    .iter_mut()
-                    .for_each(|table| table.push_note("since boot:", &mut self.text));
+        if self.view.since_boot {
+            let is_known = intervals.since_boot(&mut |rows| {
+                if let Some(table) = &mut self.table {
+                    table.push_note("since boot:", &mut self.text);
+                }
                 self.push(rows.clone(), context);
             });
-        if is_unknown {
-            let name = intervals.source_name();
-            context.print_error(format_args!(
-                "{}: uptime unknown; no averages since boot",
-                sanitize(&name)
-            ));
+            if !is_known {
+                let name = intervals.source_name();
+                let name = sanitize(&name);
+                context.print_error(format_args!(
+                    "{name}: uptime unknown; no averages since boot"
+                ));
+            }
         }
         context.show(&mut self.text)
     }
 
     fn observe(&mut self, rows: Option<IntervalRows>, run: &mut Run<'_, '_, '_>) -> Result<()> {
-        if let Some(rows) = rows.filter(|rows| rows.has_found_any) {
+        if let Some(rows) = rows
+            && rows.has_found_any
+        {
             self.push(rows, run.context);
         }
         run.context.show(&mut self.text)
@@ -297,10 +306,10 @@ impl Observer for Output<'_> {
         let is_interrupted = matches!(outcome, Ok(Exit::Signal(2))) && run.context.is_terminal;
         if self.view.summary || is_interrupted && !self.view.no_summary {
             self.adapt_to_terminal(run.context);
-            let (of, span) = (run.intervals.summaries(), &run.intervals.span);
-            self.table
-                .iter_mut()
-                .for_each(|table| table.push_summary(&of, span, &mut self.text));
+            if let Some(table) = &mut self.table {
+                let summaries = run.intervals.summaries();
+                table.push_summary(&summaries, &run.intervals.span, &mut self.text);
+            }
         }
         run.context.show(&mut self.text)
     }

@@ -70,9 +70,9 @@ impl Who {
         )?;
         let is_for_programs = self.json || self.csv.is_some();
         let mut text = Vec::new();
-        self.csv_kind()
-            .into_iter()
-            .for_each(|kind| csv_header(kind, &mut text));
+        if let Some(kind) = self.csv_kind() {
+            csv_header(kind, &mut text);
+        }
         // Output for programs has all of them.
         let default_top = if is_for_programs {
             usize::MAX
@@ -156,17 +156,20 @@ impl Output<'_> {
         intervals: &Intervals<'_>,
         context: &mut RunContext<'_>,
     ) {
+        let mut devices = Vec::new();
         if let Some(attribution) = attribution {
             self.has_attribution = true;
             self.unread_s = 0.0;
-            let (is_live, may_read_all) = (intervals.is_live(), has_process_io_capabilities());
-            self.said
-                .say(attribution.problem.map(problem_text), context);
-            self.said.say(hung_read_text(attribution), context);
-            self.said.say(
-                hidden_processes_text(attribution, is_live, may_read_all),
-                context,
+            let problem = attribution.problem.map(problem_text);
+            let hidden = hidden_processes_text(
+                attribution,
+                intervals.is_live(),
+                has_process_io_capabilities(),
             );
+            self.said.say(problem, context);
+            self.said.say(hung_read_text(attribution), context);
+            self.said.say(hidden, context);
+            devices = self.devices(attribution, intervals);
         } else {
             self.unread_s += header.elapsed_s;
         }
@@ -174,9 +177,7 @@ impl Output<'_> {
             header,
             attribution,
             unread_s: self.unread_s,
-            devices: attribution
-                .map(|found| self.devices(found, intervals))
-                .unwrap_or_default(),
+            devices,
             sort: self.who.sort.unwrap_or(SORT_KEYS[0]),
             top: self.top,
         };
@@ -200,16 +201,17 @@ impl Output<'_> {
         intervals: &'b Intervals<'_>,
     ) -> Vec<(&'b DeviceUse, Vec<&'b str>)> {
         let disks = intervals.selected_disks();
-        let selected =
-            attribution
-                .devices
-                .iter()
-                .filter_map(|usage| match disks.get(&*usage.name) {
-                    Some(partitions) if self.is_restricted => Some((usage, partitions.clone())),
-                    // A path to an NVMe disk is shown only if it was requested: its I/O is that of the disk.
-                    _ if self.is_restricted || nvme_head(&usage.name).is_some() => None,
-                    _ => Some((usage, Vec::new())),
-                });
-        selected.collect()
+        let mut selected = Vec::new();
+        for usage in &attribution.devices {
+            match disks.get(&*usage.name) {
+                Some(partitions) if self.is_restricted => {
+                    selected.push((usage, partitions.clone()));
+                }
+                // A path to an NVMe disk is shown only if it was requested: its I/O is that of the disk.
+                _ if self.is_restricted || nvme_head(&usage.name).is_some() => {}
+                _ => selected.push((usage, Vec::new())),
+            }
+        }
+        selected
     }
 }

@@ -187,11 +187,10 @@ pub type HealthFacts = BTreeMap<String, Arc<Health>>;
 impl Health {
     /// Adds a fact from the first line of its file; none if the kernel has nothing to say.
     pub fn read(&mut self, fact: &'static Fact, line: &str) {
-        let word = || (!line.is_empty()).then(|| FactValue::Word(bounded_word(line)));
-        let value = if let State(..) = fact.kind {
-            word()
-        } else {
-            number(line).map(FactValue::Number)
+        let value = match fact.kind {
+            State(..) if line.is_empty() => None,
+            State(..) => Some(FactValue::Word(bounded_word(line))),
+            _ => number(line).map(FactValue::Number),
         };
         self.insert(fact, value);
     }
@@ -245,40 +244,43 @@ impl Health {
     /// Returns the facts that say that something is wrong, with the extent of it. Counts are of what was added since
     /// `before`, all of it without that.
     pub fn troubles(&self, before: Option<&Self>) -> Self {
-        let trouble = |(fact, value): &(&'static Fact, FactValue)| {
-            let value = match (fact.kind, value) {
-                (UsualErrors(_), _) if before.is_none() => return None,
+        let mut troubles = Vec::new();
+        for (fact, value) in &self.0 {
+            let trouble = match (fact.kind, value) {
+                (UsualErrors(_), _) if before.is_none() => continue,
                 (kind, FactValue::Number(count)) if kind.errors().is_some() => {
-                    let before =
-                        before.map_or(0, |before| before.number(fact.name).unwrap_or(*count));
+                    let before = match before {
+                        Some(before) => before.number(fact.name).unwrap_or(*count),
+                        None => 0,
+                    };
                     FactValue::Number(count.saturating_sub(before))
                 }
                 (State(_, normal), FactValue::Word(word)) => {
-                    let is_normal = word.split(',').any(|word| normal.contains(&word));
-                    return (!is_normal).then(|| (*fact, value.clone()));
-                }
-                (Trouble(_), value) => value.clone(),
-                (Amount, value) if [SYNC_COMPLETED, SYNC_SPEED].contains(&fact.name) => {
+                    if word.split(',').any(|word| normal.contains(&word)) {
+                        continue;
+                    }
                     value.clone()
                 }
-                _ => return None,
+                (Trouble(_), _) => value.clone(),
+                (Amount, _) if [SYNC_COMPLETED, SYNC_SPEED].contains(&fact.name) => value.clone(),
+                _ => continue,
             };
-            (value != FactValue::Number(0)).then_some((*fact, value))
-        };
-        Self(self.0.iter().filter_map(trouble).collect())
+            if trouble != FactValue::Number(0) {
+                troubles.push((*fact, trouble));
+            }
+        }
+        Self(troubles)
     }
 
     /// Returns whether both differ in more than what changes all the time.
     pub fn differs(&self, other: &Self) -> bool {
-        let lasting = |health: &Self| {
-            health
-                .0
-                .iter()
-                .filter(|(fact, _)| fact.kind != Count && fact.name != SYNC_SPEED)
-                .cloned()
-                .collect::<Vec<_>>()
-        };
-        lasting(self) != lasting(other)
+        !self.lasting().eq(other.lasting())
+    }
+
+    /// The facts that do not change all the time.
+    fn lasting(&self) -> impl Iterator<Item = &(&'static Fact, FactValue)> {
+        let facts = self.0.iter();
+        facts.filter(|(fact, _)| fact.kind != Count && fact.name != SYNC_SPEED)
     }
 }
 

@@ -137,8 +137,11 @@ impl Counters {
 
     /// Returns whether the eleven counters that every kernel prints are equal, ignoring discards and flushes.
     pub fn basic_columns_equal(&self, other: &Self) -> bool {
-        let basic = |c: &Self| (c.reads, c.writes, c.in_flight, c.busy_ms, c.weighted_ms);
-        basic(self) == basic(other)
+        self.reads == other.reads
+            && self.writes == other.writes
+            && self.in_flight == other.in_flight
+            && self.busy_ms == other.busy_ms
+            && self.weighted_ms == other.weighted_ms
     }
 
     /// Returns the requests completed of each kind: reads, writes, discards, flushes.

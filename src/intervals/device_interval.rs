@@ -34,8 +34,7 @@ pub struct IntervalRows {
 
 impl IntervalRows {
     /// Moves the remarkable devices to the front: those of incidents, the most severe one first and in it the victim before
-    /// those below it, then by verdict. Among equals, one that is at least twice as busy as another comes first: the order
-    /// of others does not change from interval to interval.
+    /// those below it, then by verdict. The order of others does not change from interval to interval.
     pub fn sort_remarkable_first(&mut self) {
         let mut worst: HashMap<u64, Option<Verdict>> = HashMap::new();
         for device in &self.devices {
@@ -54,15 +53,9 @@ impl IntervalRows {
             );
             // A device that is not counted is no news.
             let verdict = device.shown_verdict().max(Some(Verdict::AccountingOff));
-            (of_incident, Reverse(verdict), Reverse(busyness(device)))
+            (of_incident, Reverse(verdict))
         });
     }
-}
-
-/// The powers of two by which a device's queue exceeds a hundredth of a request.
-fn busyness(device: &DeviceInterval) -> u32 {
-    let queue = device.stats().and_then(Interval::queue);
-    (queue.unwrap_or(0.0) * 100.0).max(1.0).log2() as u32
 }
 
 /// The values that all devices of an interval share.

@@ -7,6 +7,7 @@ use crate::counters::Device;
 use crate::sanitize::sanitize;
 use crate::source::DeviceResolver;
 use crate::topology::Topology;
+use crate::typo::most_similar;
 
 /// Returns the index of the device that `word` names: by the kernel's name, by its alias, on the running system by a node
 /// in /dev, or by a path of a file system on it.
@@ -80,21 +81,6 @@ pub(super) fn without_directory(word: &str) -> &str {
     name.strip_prefix("mapper/").unwrap_or(name)
 }
 
-/// Returns the name most similar to a mistyped one; `None` if none is similar.
-fn similar_name<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    // In a short name, another letter is another device.
-    let max_distance = 1.max(word.len() / 4);
-    let mut nearest = None;
-    for name in names {
-        let distance = strsim::damerau_levenshtein(name, word);
-        if distance <= max_distance && nearest.is_none_or(|(least, _)| distance < least) {
-            nearest = Some((distance, name));
-        }
-    }
-    let (_, name) = nearest?;
-    Some(name)
-}
-
 /// Devices that were requested but not found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotFound {
@@ -108,14 +94,21 @@ pub struct NotFound {
 impl NotFound {
     /// No device has this name, which may be a mistyped one of those that are `known`; `list_command` lists them.
     pub fn name<'a>(name: &str, known: impl Iterator<Item = &'a str>, list_command: &str) -> Self {
-        let similar = similar_name(name, known);
+        // In a short name, another letter is another device.
+        let similar = most_similar(name, known, 1.max(name.len() / 4));
         let quoted = sanitize(name);
         let message = match similar {
             Some(similar) => format!(
                 "no such device '{quoted}'; did you mean '{}'?",
                 sanitize(similar)
             ),
+            None if Path::new(name).is_dir() && !name.contains('/') => {
+                format!("no such device '{quoted}'; ./{quoted} is the device below this directory")
+            }
             None if Path::new(name).is_dir() => format!("no device below '{quoted}'"),
+            None if Path::new(name).is_file() => {
+                format!("'{quoted}' is no device; -f '{quoted}' reads it as a capture")
+            }
             None => {
                 // A word like a path may have been meant as a file.
                 let is_path = name.contains(['/', '.']) && !name.starts_with("/dev/");

@@ -133,7 +133,7 @@ pub enum Cause {
     CgroupLimit(Limit),
     /// The kernel says what is wrong.
     Health(HealthEvidence),
-    /// A device is held at a constant rate, as if by a limit.
+    /// A device stays at a constant rate, as if limited.
     Cap {
         plateau: Plateau,
         device: Arc<DeviceNames>,

@@ -142,8 +142,6 @@ fn include_stacked_devices(
             below.extend(node.backing_devices.iter().map(String::as_str));
         }
     }
-    // Without known backing devices, a volume may be on a disk that is included.
-    let may_be_on_included_disk = |kind: Kind| has_disks && !kind.is_memory();
     let mut above: HashSet<&str> = HashSet::new();
     for node in nodes {
         let name = node.name.as_str();
@@ -153,7 +151,7 @@ fn include_stacked_devices(
             above.insert(name);
         } else if let Some(index) = candidates.get(name)
             && !below.contains(name)
-            && !(node.backing_devices.is_empty() && may_be_on_included_disk(node.kind))
+            && !(node.backing_devices.is_empty() && may_be_on_disk(node.kind, has_disks))
             && included.insert(name)
         {
             roles[*index] = TotalRole::Included;
@@ -162,11 +160,16 @@ fn include_stacked_devices(
     for (name, index) in candidates {
         if topology.node(name).is_none()
             && roles[*index] == TotalRole::Excluded
-            && !may_be_on_included_disk(Kind::from_name(name))
+            && !may_be_on_disk(Kind::from_name(name), has_disks)
         {
             roles[*index] = TotalRole::Included;
         }
     }
+}
+
+/// Returns whether a volume without known backing devices may be on a disk that is included.
+fn may_be_on_disk(kind: Kind, has_disks: bool) -> bool {
+    has_disks && !kind.is_memory()
 }
 
 fn kind(device: &Device, topology: &Topology) -> Kind {

@@ -35,15 +35,15 @@ impl DeviceKnowledge {
     /// What is known before the first step: `settings`, and the counters of the device at that time.
     pub(super) fn new(settings: &Settings, counters: &Counters) -> Self {
         let DeviceBaseline { read, write, flush } = settings.baseline.clone().unwrap_or_default();
-        let since_boot = |requests: &CountedRequests| {
-            let is_timed = counters.columns != Columns::Partition;
-            let kib = requests.sectors as f64 * SECTOR_BYTES as f64 / 1024.0;
-            SinceBoot::of(requests.ios as f64, kib, requests.ms as f64).filter(|_| is_timed)
-        };
+        let (mut reads, mut writes) = (None, None);
+        if counters.columns != Columns::Partition {
+            reads = since_boot(&counters.reads);
+            writes = since_boot(&counters.writes);
+        }
         Self {
             ranges: [
-                Range::new(settings, &read, since_boot(&counters.reads)),
-                Range::new(settings, &write, since_boot(&counters.writes)),
+                Range::new(settings, &read, reads),
+                Range::new(settings, &write, writes),
                 Range::new(settings, &flush, None),
             ],
             rates: RateHistory::new(settings.device, settings.cap),
@@ -67,6 +67,11 @@ impl DeviceKnowledge {
         self.ranges.iter_mut().for_each(Range::forget_steps);
         self.rates.forget_steps();
     }
+}
+
+fn since_boot(requests: &CountedRequests) -> Option<SinceBoot> {
+    let kib = requests.sectors as f64 * SECTOR_BYTES as f64 / 1024.0;
+    SinceBoot::of(requests.ios as f64, kib, requests.ms as f64)
 }
 
 /// A step in the memory of the guard: see [`DeviceJudge::does_less`].
@@ -273,9 +278,10 @@ impl DeviceJudge {
         let is_known = bounds.hi.is_finite() && !(is_of_any_disk && ms < bounds.hi);
         let was_bad = self.recent.last.is_some_and(Verdict::is_trouble);
         let was_queueing = was_bad || self.recent.last == Some(Verdict::Queueing);
-        let hold = |was: bool| if was { HOLD } else { 1.0 };
-        let is_saturated = ms >= hold(was_bad) * self.knowledge.saturated * bounds.hi;
-        let is_queueing = ms >= hold(was_queueing) * MORE * bounds.sure;
+        let hold_bad = if was_bad { HOLD } else { 1.0 };
+        let hold_queueing = if was_queueing { HOLD } else { 1.0 };
+        let is_saturated = ms >= hold_bad * self.knowledge.saturated * bounds.hi;
+        let is_queueing = ms >= hold_queueing * MORE * bounds.sure;
         let mut doubt = None;
         // Several at a time within the step: a queue, and no slow device.
         let in_bursts = QUEUE * load.busy > 0.0 && load.queue >= QUEUE * load.busy;

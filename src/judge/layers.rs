@@ -63,8 +63,10 @@ pub(super) fn held_between(above: &Interval, below: &[&Interval]) -> Option<Held
 pub(super) fn is_idle_below(above: &Interval, below: &Interval) -> bool {
     /// Half of the time, less what a kernel that counts in ticks misses.
     const MAX_IDLE_UTIL_PCT: f64 = 25.0;
-    let queue = |interval: &Interval| both(interval).and_then(|both| both.queue());
-    let (Some(above_queue), Some(below_queue)) = (queue(above), queue(below)) else {
+    let (Some(above), Some(requests_below)) = (both(above), both(below)) else {
+        return false;
+    };
+    let (Some(above_queue), Some(below_queue)) = (above.queue(), requests_below.queue()) else {
         return false;
     };
     // The queue is an upper bound of the fraction of time it is busy, but far above it if requests come in bursts.

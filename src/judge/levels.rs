@@ -12,7 +12,7 @@ use crate::attribution::IoDirection;
 use crate::metrics::{Completed, Interval};
 
 /// Relative deviation within which the rate stays the same although the queue grows.
-pub const MAX_RATE_TOLERANCE: f64 = 0.05;
+const MAX_RATE_TOLERANCE: f64 = 0.05;
 /// Growth of the queue to about twice as much, less some scatter.
 const ABOUT_TWICE: f64 = 1.9;
 /// Queues are told apart by the sixteenth of a power of two: 4%.

@@ -68,7 +68,7 @@ pub use host_report::{
 };
 pub use judged::{Compared, Judged, Worst};
 pub use layers::HeldBetween;
-pub use levels::{CapacityReport, ConcurrencyLevel, MAX_RATE_TOLERANCE};
+pub use levels::{CapacityReport, ConcurrencyLevel};
 pub use limit::Plateau;
 pub use not_the_disk::not_the_disk;
 pub use peers::SlowBesidePeers;

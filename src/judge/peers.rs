@@ -29,8 +29,10 @@ pub(super) fn peer_groups(names: &[&str], topology: &Topology) -> Vec<Vec<usize>
     }
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut is_grouped = vec![false; names.len()];
-    let is_array = |kind| matches!(kind, Kind::Md | Kind::Dm | Kind::Lvm | Kind::Virtual);
-    for array in topology.nodes().iter().filter(|node| is_array(node.kind)) {
+    for array in topology.nodes() {
+        if !matches!(array.kind, Kind::Md | Kind::Dm | Kind::Lvm | Kind::Virtual) {
+            continue;
+        }
         let mut by_model: BTreeMap<_, Vec<usize>> = BTreeMap::new();
         for member in &array.backing_devices {
             let disk = topology.disk_of(member).unwrap_or(member);
@@ -105,9 +107,13 @@ impl Shown {
     }
 
     fn is_like(&self, other: &Self) -> bool {
-        let is_within = |a: f64, b: f64, times: f64| a / times <= b && b <= times * a;
         is_within(self.rate, other.rate, QUEUE) && is_within(self.kib, other.kib, MORE)
     }
+}
+
+/// Returns whether two amounts differ by this factor at most.
+fn is_within(a: f64, b: f64, factor: f64) -> bool {
+    a / factor <= b && b <= factor * a
 }
 
 /// The reads and the writes of a disk in a step.

@@ -104,7 +104,7 @@ impl DeviceAnalysis {
             self.note_plateau(plateau, run_s, seconds);
         }
         let has_util = flag.is_none() && seconds >= MIN_UTIL_INTERVAL_S;
-        if let Some(util) = stats.util_pct().filter(|_| has_util) {
+        if has_util && let Some(util) = stats.util_pct() {
             self.util_pct.add(util, seconds);
         }
         let both = stats.reads_and_writes();
@@ -243,14 +243,17 @@ impl DeviceAnalysis {
             saturation: both.distribution(),
             ..self.both.finish()
         };
-        let plateaus: Vec<Plateau> = self
-            .plateaus
-            .iter()
-            .map(|one| one.plateau.clone())
-            .collect();
+        let mut plateaus = Vec::new();
+        for one in &self.plateaus {
+            plateaus.push(one.plateau.clone());
+        }
         let verdict = self.sum.times.summary();
-        let at = Verdict::ALL.iter().position(|one| Some(*one) == verdict);
-        let worst = at.and_then(|at| self.worst[at].take()).map(|worst| *worst);
+        let mut worst = None;
+        for (one, moment) in Verdict::ALL.into_iter().zip(self.worst) {
+            if Some(one) == verdict {
+                worst = moment.map(|moment| *moment);
+            }
+        }
         let mut report = DeviceReport {
             device: self.device,
             identity: None,
@@ -334,10 +337,8 @@ pub enum OtherCause {
 
 /// Reasons other than overload for which users of the device wait. Empty without evidence.
 fn other_causes(report: &DeviceReport, host: &HostReport) -> Vec<OtherCause> {
-    one_at_a_time(report)
-        .or_else(|| background_writes(report, host))
-        .into_iter()
-        .collect()
+    let cause = one_at_a_time(report).or_else(|| background_writes(report, host));
+    Vec::from_iter(cause)
 }
 
 /// One request at a time for most of the time, unless this is shown to be the maximum.
@@ -346,9 +347,10 @@ fn one_at_a_time(report: &DeviceReport) -> Option<OtherCause> {
     const MAX_SERIAL_QUEUE: f64 = 1.2;
     let queue = report.all.busy?.queue?;
     // Several at a time, with idle time between them, have the same mean queue.
-    let queue_while_busy = report.util_pct.mean.map_or(queue, |util| {
-        report.mean_queue.unwrap_or(queue) / util * 100.0
-    });
+    let queue_while_busy = match report.util_pct.mean {
+        Some(util) => report.mean_queue.unwrap_or(queue) / util * 100.0,
+        None => queue,
+    };
     let is_serial = (SOMEONE..=MAX_SERIAL_QUEUE).contains(&queue)
         && report.all.queue.p99? <= MORE
         && queue_while_busy <= QUEUE;
@@ -362,17 +364,19 @@ fn background_writes(report: &DeviceReport, host: &HostReport) -> Option<OtherCa
         report.verdict,
         Some(Verdict::Queueing | Verdict::Saturated | Verdict::Capped)
     );
-    let is_slow = |saturation: &f64| *saturation >= MORE;
-    if !is_loaded || report.read.saturation.p95.as_ref().is_some_and(is_slow) {
+    let read_saturation = report.read.saturation.p95.unwrap_or(0.0);
+    let p95_saturation = report.write.saturation.p95?;
+    let some_pct = host.io_pressure_some_pct.mean?;
+    let max_writeback_kib = host.writeback_kib.max?;
+    let is_only_of_writes = read_saturation < MORE && p95_saturation >= MORE;
+    let does_nobody_wait = some_pct < LOW_IO_PRESSURE_PCT;
+    if !is_loaded || !is_only_of_writes || !does_nobody_wait || max_writeback_kib <= 0.0 {
         return None;
     }
     Some(OtherCause::BackgroundWrites {
-        p95_saturation: report.write.saturation.p95.filter(is_slow)?,
-        some_pct: host
-            .io_pressure_some_pct
-            .mean
-            .filter(|some| *some < LOW_IO_PRESSURE_PCT)?,
-        max_writeback_kib: host.writeback_kib.max.filter(|max| *max > 0.0)?,
+        p95_saturation,
+        some_pct,
+        max_writeback_kib,
     })
 }
 

@@ -67,26 +67,37 @@ impl Scale {
     pub(crate) fn ticks(&self, max_intervals: usize, max_log_ticks: usize) -> Vec<f64> {
         let Self { min, max } = *self;
         if min <= 0.0 {
-            let decade = pow10(floor_log10(max / max_intervals as f64));
-            let steps = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * decade);
-            let fits = |step: &f64| max / step <= max_intervals as f64;
-            // The top has a label in any case.
-            let step = steps.into_iter().find(fits).unwrap_or(steps[3]).min(max);
-            return (0..=(max / step + 1e-6).floor() as u32)
-                .map(|n| f64::from(n) * step)
-                .collect();
+            let step = self.linear_step(max_intervals);
+            let count = (max / step + 1e-6).floor() as u32;
+            return (0..=count).map(|n| f64::from(n) * step).collect();
         }
-        let decades = (floor_log10(min)..=floor_log10(max * 1.000_001)).map(pow10);
         let factors: &[f64] = if max / min > 300.0 {
             &[1.0]
         } else {
             &[1.0, 2.0, 5.0]
         };
-        let ticks = decades.flat_map(|decade| factors.iter().map(move |factor| factor * decade));
-        let is_inside = |tick: &f64| (min * 0.999..=max * 1.001).contains(tick);
-        let ticks: Vec<f64> = ticks.filter(is_inside).collect();
+        let mut ticks = Vec::new();
+        for decade in floor_log10(min)..=floor_log10(max * 1.000_001) {
+            for factor in factors {
+                let tick = factor * pow10(decade);
+                if (min * 0.999..=max * 1.001).contains(&tick) {
+                    ticks.push(tick);
+                }
+            }
+        }
         let every = ticks.len().div_ceil(max_log_ticks);
         ticks.into_iter().step_by(every.max(1)).collect()
+    }
+
+    /// Returns the distance of ticks from 0 to the top, which has a label in any case.
+    fn linear_step(&self, max_intervals: usize) -> f64 {
+        let decade = pow10(floor_log10(self.max / max_intervals as f64));
+        for factor in [1.0, 2.0, 5.0] {
+            if self.max / (factor * decade) <= max_intervals as f64 {
+                return self.max.min(factor * decade);
+            }
+        }
+        self.max.min(10.0 * decade)
     }
 }
 
@@ -111,14 +122,13 @@ pub(crate) fn top_below_burst(max: f64, usual: f64) -> Option<f64> {
 
 /// Returns a number without the zeros after its decimal point: `10ms` for `10.0ms`.
 pub(crate) fn without_zeros(text: &str) -> String {
-    let is_number = |c: char| c.is_ascii_digit() || c == '.';
-    let (number, unit) = text.split_at(text.find(|c| !is_number(c)).unwrap_or(text.len()));
-    let number = if number.contains('.') {
-        number.trim_end_matches('0').trim_end_matches('.')
-    } else {
-        number
-    };
-    [number, unit].concat()
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let number = &text[..text.len() - unit.len()];
+    if !number.contains('.') {
+        return text.to_owned();
+    }
+    let short = number.trim_end_matches('0').trim_end_matches('.');
+    format!("{short}{unit}")
 }
 
 fn pow10(exponent: i32) -> f64 {

@@ -2,7 +2,7 @@
 //!
 //! Pure: it takes events and intervals, and asks the rest of the program for [`Action`]s.
 
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -210,19 +210,17 @@ impl App {
         let Some(frame) = self.history.newest() else {
             return;
         };
-        let late = self
-            .late_text(frame)
-            .filter(|_| self.options.source == Source::Live);
-        let event = || {
-            frame
-                .rows
-                .events
-                .last()
-                .filter(|_| self.progress.is_none())
-                .map(event_text)
-        };
-        let (message, end_s) = (late.or_else(event), frame.span.end_s);
-        if let Some(message) = message.filter(|_| self.follows()) {
+        let end_s = frame.span.end_s;
+        let mut message = None;
+        if self.options.source == Source::Live {
+            message = self.late_text(frame);
+        }
+        if message.is_none() && self.progress.is_none() {
+            message = frame.rows.events.last().map(event_text);
+        }
+        if let Some(message) = message
+            && self.follows()
+        {
             self.say(message);
         }
         if self.playing.is_some() && self.cursor.is_none() {
@@ -232,8 +230,10 @@ impl App {
 
     /// The moment under the cursor; `None` before the first interval.
     pub(crate) fn moment(&self) -> Option<&Frame> {
-        self.cursor
-            .map_or_else(|| self.history.newest(), |end_s| self.history.at(end_s))
+        match self.cursor {
+            Some(end_s) => self.history.at(end_s),
+            None => self.history.newest(),
+        }
     }
 
     /// The end of the interval under the cursor, in seconds of all intervals so far.
@@ -285,8 +285,10 @@ impl App {
     pub(crate) fn late_text(&self, frame: &Frame) -> Option<String> {
         let interval_s = frame.rows.header.requested_s?;
         let late_s = frame.rows.header.elapsed_s - interval_s;
-        (late_s > interval_s.max(LATE_TOLERANCE_S))
-            .then(|| format!("sample late by {}", duration(late_s)))
+        if late_s <= interval_s.max(LATE_TOLERANCE_S) {
+            return None;
+        }
+        Some(format!("sample late by {}", duration(late_s)))
     }
 
     /// Switches to the next unit of throughput.
@@ -303,14 +305,15 @@ impl App {
     /// Sets the filter of device names; an empty text lists all. A text that is not a regular expression is searched
     /// literally.
     pub(crate) fn set_filter(&mut self, text: &str) {
-        let pattern = |text: &str| Regex::new(&format!("(?i){text}")).ok();
-        self.filter = if text.is_empty() {
-            None
-        } else {
-            let regex = pattern(text).or_else(|| pattern(&regex_lite::escape(text)));
-            regex.map(|regex| (text.to_owned(), regex))
-        };
         self.scroll = 0;
+        self.filter = None;
+        if text.is_empty() {
+            return;
+        }
+        let literal = regex_lite::escape(text);
+        if let Ok(regex) = ignoring_case(text).or_else(|_| ignoring_case(&literal)) {
+            self.filter = Some((text.to_owned(), regex));
+        }
     }
 
     /// Returns that the filter is not a regular expression, and why; `None` if it is one.
@@ -326,12 +329,14 @@ impl App {
     /// The range of time that the charts show; `None` without a wall clock.
     pub(crate) fn shown_range(&self) -> Option<(Timestamp, Timestamp)> {
         let (begin_s, end_s) = self.axis.window();
-        let (begin, end) = (
-            self.history.at(begin_s + 1e-6)?.rows.header.start,
-            self.history.at(end_s)?.end(),
-        );
-        begin.zip(end)
+        let begin = self.history.at(begin_s + 1e-6)?.rows.header.start?;
+        let end = self.history.at(end_s)?.end()?;
+        Some((begin, end))
     }
+}
+
+fn ignoring_case(pattern: &str) -> Result<Regex, regex_lite::Error> {
+    Regex::new(&format!("(?i){pattern}"))
 }
 
 pub(crate) struct Row<'a> {
@@ -351,6 +356,21 @@ pub(crate) struct Rows<'a> {
     pub(crate) filtered: usize,
 }
 
+/// The place of a device in the list, in which larger ones come first. The devices of an incident follow the one that
+/// suffers; of equally severe incidents, the longest comes first.
+#[derive(PartialEq, PartialOrd)]
+struct Place {
+    value: f64,
+    incident: Option<IncidentPlace>,
+}
+
+#[derive(PartialEq, PartialOrd)]
+struct IncidentPlace {
+    lasted_s: f64,
+    id: Reverse<u64>,
+    is_victim: bool,
+}
+
 /// The seconds for which a device that was in trouble stays in the list, so that it does not appear and disappear
 /// repeatedly.
 const STAYS_S: f64 = 30.0;
@@ -361,59 +381,74 @@ impl App {
         let Some(frame) = self.moment() else {
             return Rows::default();
         };
-        let mut rows: Vec<Row<'_>> = frame
-            .rows
-            .devices
-            .iter()
-            .map(|device| Row { device, depth: 0 })
-            .collect();
-        let total = rows.len();
-        if let Some((_, regex)) = &self.filter {
-            rows.retain(|row| {
-                regex.is_match(row.device.label()) || regex.is_match(row.device.device())
-            });
-        }
-        let filtered = total - rows.len();
-        let folded = if self.options.folds {
-            self.fold(&mut rows, &frame.topology)
-        } else {
-            (0, 0)
-        };
-        // The devices of an incident follow the one that suffers; of equally severe ones, the longest comes first.
-        let incident_of: for<'b> fn(&Row<'b>) -> Option<&'b OngoingIncident> =
-            if self.options.sort == BY_VERDICT {
-                |row| row.device.incident()
-            } else {
-                |_| None
+        let devices = &frame.rows.devices;
+        let mut listed = Vec::new();
+        for device in devices {
+            let is_match = match &self.filter {
+                Some((_, regex)) => {
+                    regex.is_match(device.label()) || regex.is_match(device.device())
+                }
+                None => true,
             };
-        let victims: HashMap<u64, f64> = (rows.iter())
-            .filter_map(|row| Some((row, incident_of(row).filter(|ongoing| ongoing.is_victim)?)))
-            .map(|(row, ongoing)| (ongoing.incident.id, self.sort_value(row.device)))
-            .collect();
-        let key = |row: &Row<'_>| {
-            let ongoing = incident_of(row);
-            let of_victim = ongoing.and_then(|ongoing| victims.get(&ongoing.incident.id).copied());
-            let incident = ongoing.map(|ongoing| {
-                (
-                    ongoing.lasted_s,
-                    std::cmp::Reverse(ongoing.incident.id),
-                    ongoing.is_victim,
-                )
-            });
-            (
-                of_victim.unwrap_or_else(|| self.sort_value(row.device)),
-                incident,
-            )
+            if is_match {
+                listed.push(Row { device, depth: 0 });
+            }
+        }
+        let filtered = devices.len() - listed.len();
+        let folded = match self.options.folds {
+            true => self.fold(&mut listed, &frame.topology),
+            false => (0, 0),
         };
-        rows.sort_by(|a, b| key(b).partial_cmp(&key(a)).unwrap_or(Ordering::Equal));
+
+        let mut victims = HashMap::new();
+        for row in &listed {
+            if let Some(ongoing) = self.incident_to_sort_by(row.device)
+                && ongoing.is_victim
+            {
+                victims.insert(ongoing.incident.id, self.sort_value(row.device));
+            }
+        }
+        listed.sort_by(|a, b| {
+            let (a, b) = (
+                self.place(a.device, &victims),
+                self.place(b.device, &victims),
+            );
+            b.partial_cmp(&a).unwrap_or(Ordering::Equal)
+        });
         if self.is_tree {
-            sort_as_tree(&mut rows, &frame.topology);
+            sort_as_tree(&mut listed, &frame.topology);
         }
         Rows {
-            listed: rows,
+            listed,
             folded,
             filtered,
         }
+    }
+
+    /// Returns the place of a device in the list. `victims` has the value of the device that suffers of each incident.
+    fn place(&self, device: &DeviceInterval, victims: &HashMap<u64, f64>) -> Place {
+        let Some(ongoing) = self.incident_to_sort_by(device) else {
+            return Place {
+                value: self.sort_value(device),
+                incident: None,
+            };
+        };
+        let of_victim = victims.get(&ongoing.incident.id).copied();
+        Place {
+            value: of_victim.unwrap_or_else(|| self.sort_value(device)),
+            incident: Some(IncidentPlace {
+                lasted_s: ongoing.lasted_s,
+                id: Reverse(ongoing.incident.id),
+                is_victim: ongoing.is_victim,
+            }),
+        }
+    }
+
+    fn incident_to_sort_by<'a>(&self, device: &'a DeviceInterval) -> Option<&'a OngoingIncident> {
+        if self.options.sort != BY_VERDICT {
+            return None;
+        }
+        device.incident()
     }
 
     /// Returns the kernel's names of the devices of the list in their order.
@@ -428,49 +463,41 @@ impl App {
     /// Removes the devices that are ok or idle, and returns their numbers. A device that was in trouble shortly before
     /// stays, as do devices on which others in trouble are stacked. If no device is in trouble, the devices that are ok
     /// stay.
-    fn fold(&self, rows: &mut Vec<Row<'_>>, topology: &Topology) -> (usize, usize) {
+    fn fold<'a>(&'a self, rows: &mut Vec<Row<'a>>, topology: &'a Topology) -> (usize, usize) {
         let recent = self.recently_in_trouble();
-        let matters = |row: &&Row<'_>| {
-            let is_calm = matches!(
-                row.device.shown_verdict(),
-                Some(Verdict::Ok | Verdict::Idle)
-            );
-            let is_event = matches!(row.device.state, DeviceState::Event(_));
-            !is_calm || is_event || recent.contains(row.device.device())
-        };
-        let mut kept: HashSet<String> = rows
-            .iter()
-            .filter(matters)
-            .map(|row| row.device.device().to_owned())
-            .collect();
-        let is_ok = |row: &&Row<'_>| row.device.shown_verdict() == Some(Verdict::Ok);
-        if kept.is_empty() {
-            kept.extend(
-                rows.iter()
-                    .filter(is_ok)
-                    .map(|row| row.device.device().to_owned()),
-            );
-        } else {
-            let in_trouble = rows
-                .iter()
-                .filter(|row| is_trouble(row.device.shown_verdict()));
-            kept.extend(
-                in_trouble
-                    .flat_map(|row| topology.backing_devices(row.device.device()))
-                    .cloned(),
-            );
+        let mut kept: HashSet<&str> = HashSet::new();
+        for Row { device, .. } in rows.iter() {
+            let is_calm = matches!(device.shown_verdict(), Some(Verdict::Ok | Verdict::Idle));
+            let is_event = matches!(device.state, DeviceState::Event(_));
+            if !is_calm || is_event || recent.contains(device.device()) {
+                kept.insert(device.device());
+            }
         }
+        let is_all_calm = kept.is_empty();
+        for Row { device, .. } in rows.iter() {
+            let verdict = device.shown_verdict();
+            if is_all_calm && verdict == Some(Verdict::Ok) {
+                kept.insert(device.device());
+            }
+            if is_trouble(verdict) {
+                let below = topology.backing_devices(device.device());
+                kept.extend(below.iter().map(String::as_str));
+            }
+        }
+        if self.has_selected {
+            kept.extend(self.selected.as_deref());
+        }
+
         let mut folded = (0, 0);
         rows.retain(|row| {
-            let name = row.device.device();
-            let stays =
-                kept.contains(name) || self.has_selected && self.selected.as_deref() == Some(name);
-            *(if is_ok(&row) {
-                &mut folded.0
-            } else {
-                &mut folded.1
-            }) += usize::from(!stays);
-            stays
+            if kept.contains(row.device.device()) {
+                return true;
+            }
+            match row.device.shown_verdict() {
+                Some(Verdict::Ok) => folded.0 += 1,
+                _ => folded.1 += 1,
+            }
+            false
         });
         folded
     }
@@ -478,57 +505,81 @@ impl App {
     /// Returns the devices that were in trouble shortly before the time under the cursor.
     fn recently_in_trouble(&self) -> HashSet<&str> {
         let cursor_s = self.cursor_s();
-        let recent = self
-            .history
-            .within(cursor_s - STAYS_S + 1e-6, cursor_s - 1e-6);
-        let devices = recent.flat_map(|frame| &frame.rows.devices);
-        devices
-            .filter(|device| is_trouble(device.shown_verdict()))
-            .map(DeviceInterval::device)
-            .collect()
+        let mut names = HashSet::new();
+        for frame in (self.history).within(cursor_s - STAYS_S + 1e-6, cursor_s - 1e-6) {
+            for device in &frame.rows.devices {
+                if is_trouble(device.shown_verdict()) {
+                    names.insert(device.device());
+                }
+            }
+        }
+        names
     }
 }
 
 /// Sorts the rows as a tree: devices are below those that they are stacked on. The tree of the most severe device
 /// comes first: the order is that of the first device of each tree.
 fn sort_as_tree(rows: &mut [Row<'_>], topology: &Topology) {
-    let order: Vec<&str> = rows.iter().map(|row| row.device.device()).collect();
-    let listed: HashSet<&str> = order.iter().copied().collect();
-    let parent = |name: &str| {
-        let mut below = topology.backing_devices(name).iter();
-        below.find_map(|below| {
-            listed
-                .get(below.as_str())
-                .copied()
-                .filter(|below| *below != name)
-        })
+    let names: Vec<&str> = rows.iter().map(|row| row.device.device()).collect();
+    let tree = Tree {
+        listed: names.iter().copied().collect(),
+        topology,
     };
     let mut children: HashMap<&str, Vec<&str>> = HashMap::new();
-    for name in order.iter().rev() {
-        children
-            .entry(parent(name).unwrap_or_default())
-            .or_default()
-            .push(name);
-    }
-    let mut places: HashMap<&str, (usize, usize)> = HashMap::new();
-    for name in &order {
-        let root = (0..order.len()).try_fold(*name, |name, _| parent(name).ok_or(name));
-        // Devices without a root are stacked in a circle, which a hostile capture may describe.
-        let mut pending: Vec<(&str, usize)> =
-            root.err().map(|root| (root, 0)).into_iter().collect();
-        while let Some((name, depth)) = pending.pop().filter(|(name, _)| !places.contains_key(name))
-        {
-            places.insert(name, (places.len(), depth));
-            let above = children.get(name).into_iter().flatten();
-            pending.extend(above.map(|child| (*child, depth + 1)));
+    for name in names.iter().rev() {
+        if let Some(parent) = tree.parent(name) {
+            children.entry(parent).or_default().push(name);
         }
     }
-    let place = |row: &Row<'_>| {
-        places
-            .get(row.device.device())
-            .copied()
-            .unwrap_or((usize::MAX, 0))
-    };
-    rows.iter_mut().for_each(|row| row.depth = place(row).1);
-    rows.sort_by_key(|row| place(row).0);
+
+    let mut places: HashMap<&str, (usize, usize)> = HashMap::new();
+    for name in &names {
+        let mut pending = Vec::new();
+        if let Some(root) = tree.root(name)
+            && !places.contains_key(root)
+        {
+            pending.push((root, 0));
+        }
+        while let Some((name, depth)) = pending.pop() {
+            places.insert(name, (places.len(), depth));
+            for child in children.get(name).into_iter().flatten() {
+                pending.push((child, depth + 1));
+            }
+        }
+    }
+    for row in &mut *rows {
+        row.depth = places.get(row.device.device()).map_or(0, |place| place.1);
+    }
+    rows.sort_by_key(|row| {
+        let place = places.get(row.device.device());
+        place.map_or(usize::MAX, |place| place.0)
+    });
+}
+
+/// How the devices of the list are stacked.
+struct Tree<'a> {
+    listed: HashSet<&'a str>,
+    topology: &'a Topology,
+}
+
+impl<'a> Tree<'a> {
+    /// Returns the device below which a device is shown: the first that it is stacked on.
+    fn parent(&self, name: &str) -> Option<&'a str> {
+        let below = self.topology.backing_devices(name).iter();
+        let mut listed = below.filter(|below| self.listed.contains(below.as_str()));
+        listed.find(|below| *below != name).map(String::as_str)
+    }
+
+    /// Returns the device below all others that a device is stacked on; `None` if they are stacked in a circle, which a
+    /// hostile capture may describe.
+    fn root(&self, name: &'a str) -> Option<&'a str> {
+        let mut root = name;
+        for _ in 0..self.listed.len() {
+            match self.parent(root) {
+                Some(parent) => root = parent,
+                None => return Some(root),
+            }
+        }
+        None
+    }
 }

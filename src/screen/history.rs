@@ -146,6 +146,11 @@ impl History {
             .or(self.newest())
     }
 
+    /// Returns the end of the moment at a time.
+    pub(crate) fn end_at(&self, time_s: f64) -> Option<f64> {
+        self.at(time_s).map(|moment| moment.span.end_s)
+    }
+
     /// Returns the moment after one that ends at this time; `None` at the end.
     pub(crate) fn after(&self, end_s: f64) -> Option<&Frame> {
         self.frames().get(self.count_before(end_s + 1e-9))
@@ -164,18 +169,19 @@ impl History {
 
     /// Returns the moment at a time of day, or the nearest one; `None` before the first interval with a wall clock.
     pub(crate) fn at_wall(&self, wall: Timestamp) -> Option<&Frame> {
-        let distance = |end: Timestamp| {
+        let mut nearest = None;
+        let mut least = i128::MAX;
+        for frame in self.frames() {
+            let Some(end) = frame.end() else { continue };
             let late = wall.as_nanosecond() - end.as_nanosecond();
             // The interval that contains the time ends later than the time.
-            if late > 0 { late + 1 } else { -late }
-        };
-        let timed = self
-            .frames()
-            .iter()
-            .filter_map(|frame| Some((frame, distance(frame.end()?))));
-        timed
-            .min_by_key(|(_, distance)| *distance)
-            .map(|(frame, _)| frame)
+            let distance = if late > 0 { late + 1 } else { -late };
+            if distance < least {
+                nearest = Some(frame);
+                least = distance;
+            }
+        }
+        nearest
     }
 
     /// Returns a device over a time that is a whole multiple of `column_s`: the column of this number.
@@ -286,6 +292,14 @@ impl Stored {
     }
 }
 
+/// Returns the seconds between two times; 0 if one is not known.
+fn seconds_between(earlier: Option<Timestamp>, later: Option<Timestamp>) -> f64 {
+    match (earlier, later) {
+        (Some(earlier), Some(later)) => later.duration_since(earlier).as_secs_f64(),
+        _ => 0.0,
+    }
+}
+
 /// Samples as compressed text, oldest first. A copy shares their memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SampleTexts {
@@ -318,24 +332,17 @@ impl TextHistory {
     /// Adds the text of a sample, and the header before it if it needs another one.
     pub(crate) fn push(&mut self, at: Option<Timestamp>, header: &[u8], text: &[u8]) {
         let text = self.compress(text);
-        let last = self.texts.samples.back();
-        let header = match last.filter(|_| header.is_empty()) {
-            Some(last) => Arc::clone(&last.header),
-            None => self.compress(header),
+        let header = match self.texts.samples.back() {
+            Some(last) if header.is_empty() => Arc::clone(&last.header),
+            _ => self.compress(header),
         };
         let sample = Stored { at, header, text };
         let samples = &mut self.texts.samples;
         self.bytes += sample.memory(samples.back());
         samples.push_back(sample);
-        let is_old = |old: &Stored| {
-            let age = at
-                .zip(old.at)
-                .map(|(at, old)| at.duration_since(old).as_secs_f64());
-            age.is_some_and(|age| age > self.max_seconds)
-        };
         while samples.len() > 1
             && let Some(oldest) = samples.front()
-            && (self.bytes > self.max_bytes || is_old(oldest))
+            && (self.bytes > self.max_bytes || seconds_between(oldest.at, at) > self.max_seconds)
         {
             self.bytes -= oldest.memory(samples.get(1));
             samples.pop_front();
@@ -378,10 +385,9 @@ impl SampleTexts {
         let mut text = Vec::new();
         for sample in &self.samples {
             text.clear();
-            if header
-                .replace(&sample.header)
-                .is_none_or(|header| !Arc::ptr_eq(header, &sample.header))
-            {
+            let is_same_header = header.is_some_and(|last| Arc::ptr_eq(last, &sample.header));
+            if !is_same_header {
+                header = Some(&sample.header);
                 let _ = DeflateDecoder::new(&*sample.header).read_to_end(&mut text);
             }
             // Data compressed here is valid.

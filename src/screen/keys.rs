@@ -94,20 +94,24 @@ impl InputParser {
 const ESC: u8 = 0x1b;
 
 fn parse(bytes: &[u8]) -> Parsed {
-    let key = |key, length| Some((Some(Event::Key(key)), length));
     match bytes {
         [ESC] => None,
         [ESC, b'[', rest @ ..] => parse_csi(rest),
         [ESC, b'O'] => None,
         [ESC, b'O', letter, ..] => Some((key_of("", *letter).map(Event::Key), 3)),
         // The Esc key, followed by another key.
-        [ESC, ..] => key(Key::Esc, 1),
-        [b'\r' | b'\n', ..] => key(Key::Enter, 1),
-        [0x7f | 0x08, ..] => key(Key::Backspace, 1),
-        [control @ 1..=26, ..] => key(Key::Ctrl(char::from(control - 1 + b'a')), 1),
+        [ESC, ..] => key(Key::Esc),
+        [b'\r' | b'\n', ..] => key(Key::Enter),
+        [0x7f | 0x08, ..] => key(Key::Backspace),
+        [control @ 1..=26, ..] => key(Key::Ctrl(char::from(control - 1 + b'a'))),
         [_, ..] => parse_character(bytes),
         [] => None,
     }
+}
+
+/// Returns the key of a single byte.
+fn key(key: Key) -> Parsed {
+    Some((Some(Event::Key(key)), 1))
 }
 
 /// Parses a character in UTF-8. Invalid bytes are skipped.
@@ -134,21 +138,16 @@ fn parse_csi(bytes: &[u8]) -> Parsed {
     const START: usize = 2;
     // The Linux console sends function keys as `ESC [ [ A`.
     if bytes.first() == Some(&b'[') {
-        return if bytes.len() < 2 {
-            None
-        } else {
-            let is_f1 = bytes[1] == b'A';
-            Some((is_f1.then_some(Event::Key(Key::F1)), START + 2))
-        };
+        let is_f1 = *bytes.get(1)? == b'A';
+        return Some((is_f1.then_some(Event::Key(Key::F1)), START + 2));
     }
     let Some(end) = bytes.iter().position(|byte| (0x40..=0x7e).contains(byte)) else {
-        let is_sequence =
+        let can_go_on =
             bytes.len() < MAX_SEQUENCE_BYTES && bytes.iter().all(|b| (0x20..0x40).contains(b));
-        return if is_sequence {
-            None
-        } else {
-            Some((None, START + bytes.len()))
-        };
+        if can_go_on {
+            return None;
+        }
+        return Some((None, START + bytes.len()));
     };
     let parameters = std::str::from_utf8(&bytes[..end]).unwrap_or_default();
     let event = match (bytes[end], parameters.strip_prefix('<')) {
@@ -183,11 +182,12 @@ fn key_of(parameters: &str, end: u8) -> Option<Key> {
 
 /// Parses `BUTTON;COLUMN;ROW`; a final `m` is a release.
 fn parse_mouse(parameters: &str, letter: u8) -> Option<Event> {
-    let mut numbers = parameters
-        .split(';')
-        .map(|number| number.parse::<u16>().ok());
-    let mut next = || numbers.next().flatten();
-    let (button, column, row) = (next()?, next()?, next()?);
+    let mut numbers = [0_u16; 3];
+    let mut texts = parameters.split(';');
+    for number in &mut numbers {
+        *number = texts.next()?.parse().ok()?;
+    }
+    let [button, column, row] = numbers;
     let action = match (button, letter) {
         (0, b'M') => MouseAction::Press,
         (0, _) => MouseAction::Release,
@@ -306,11 +306,8 @@ impl App {
             }
             Key::Char('e') => return Some(Action::Export(self.shown_range())),
             Key::Char('/') => {
-                let text = self
-                    .filter
-                    .as_ref()
-                    .map_or(String::new(), |(text, _)| text.clone());
-                self.prompt = Some(Prompt::new(Question::Filter, &text));
+                let text = self.filter.as_ref().map_or("", |(text, _)| text);
+                self.prompt = Some(Prompt::new(Question::Filter, text));
             }
             Key::Char('b') => self.prompt = Some(Prompt::new(Question::Time, "")),
             Key::Enter | Key::Esc => self.turn_page(key),
@@ -378,8 +375,10 @@ impl App {
             return None;
         };
         self.options.interval_s = Some(next_s);
-        // From now on, the next interval is expected.
-        self.arrived_s = self.arrived_s.map(|_| self.now_s);
+        if self.arrived_s.is_some() {
+            // From now on, the next interval is expected.
+            self.arrived_s = Some(self.now_s);
+        }
         self.say(format!("an interval of {next_s} s"));
         Some(Action::ChangeInterval(Duration::from_secs_f64(next_s)))
     }
@@ -450,12 +449,13 @@ impl App {
         let Some(last) = names.len().checked_sub(1) else {
             return;
         };
-        let at = names
+        let selected = names
             .iter()
             .position(|name| self.selected.as_ref() == Some(name));
-        let target = at.map_or(0, |at| {
-            (at as isize).saturating_add(lines).clamp(0, last as isize) as usize
-        });
+        let target = match selected {
+            Some(at) => (at as isize).saturating_add(lines).clamp(0, last as isize) as usize,
+            None => 0,
+        };
         self.selected = Some(names[target].clone());
         self.has_selected = true;
     }
@@ -469,9 +469,9 @@ impl App {
                 return None;
             }
             (Question::Filter, Key::Enter) => {
-                self.filter_error()
-                    .into_iter()
-                    .for_each(|error| self.say(error));
+                if let Some(error) = self.filter_error() {
+                    self.say(error);
+                }
                 return None;
             }
             (_, Key::Backspace) if !prompt.text.is_empty() => drop(prompt.text.pop()),
@@ -499,27 +499,28 @@ impl App {
             Ok(point) => point,
             Err(error) => return self.say(error),
         };
-        let cursor = self.moment().and_then(Frame::end);
         let times = self.history.times();
-        if let (Some(before), Some(newest)) = (point.before_end(), times.last()) {
-            return self.go_to_wall(newest.saturating_sub(before).unwrap_or(*newest));
-        }
-        let (Some(first), Some(newest)) = (times.first().copied(), times.last().copied()) else {
+        let (Some(first), Some(newest)) = (times.first(), times.last()) else {
             return self.say(format!("no interval at {}", text.trim()));
         };
-        // As it is displayed, without fractions of a second.
-        let start = Timestamp::from_second(first.as_second()).unwrap_or(first);
-        let after_start = point
-            .after_start()
-            .and_then(|after| first.checked_add(after).ok());
-        let moments = after_start
-            .into_iter()
-            .chain(point.moments_from(start, &self.options.time_zone));
-        let distance = |at: &Timestamp| cursor.map(|cursor| at.duration_since(cursor).abs());
-        let nearest = moments.take_while(|at| *at <= newest).min_by_key(distance);
+        if let Some(before) = point.before_end() {
+            return self.go_to_wall(newest.saturating_sub(before).unwrap_or(*newest));
+        }
+        let nearest = match point.after_start() {
+            Some(after) => first.checked_add(after).ok(),
+            None => {
+                // As it is displayed, without fractions of a second.
+                let start = Timestamp::from_second(first.as_second()).unwrap_or(*first);
+                let cursor = self.moment().and_then(Frame::end);
+                point
+                    .moments_from(start, &self.options.time_zone)
+                    .take_while(|at| at <= newest)
+                    .min_by_key(|at| cursor.map(|cursor| at.duration_since(cursor).abs()))
+            }
+        };
         match nearest {
-            Some(wall) => self.go_to_wall(wall),
-            None => self.say(format!("no interval at {}", text.trim())),
+            Some(wall) if wall <= *newest => self.go_to_wall(wall),
+            _ => self.say(format!("no interval at {}", text.trim())),
         }
     }
 
@@ -539,10 +540,7 @@ impl App {
                 self.message = None;
                 if let Some(time_s) = self.regions.chart_at(column, row) {
                     self.has_moved = true;
-                    self.cursor = self
-                        .history
-                        .at(time_s.max(0.0))
-                        .map(|moment| moment.span.end_s);
+                    self.cursor = self.history.end_at(time_s.max(0.0));
                 }
                 if let Some(device) = self.regions.device_at(row).cloned()
                     && self.page == Page::List

@@ -20,35 +20,40 @@ impl App {
         if self.has_moved || self.options.source == Source::Live {
             return;
         }
-        let worst = self
-            .incidents
-            .iter()
-            .min_by(|a, b| a.worst_first(b))
-            .cloned();
-        let incident_s = worst.as_ref().map_or(0.0, IncidentSummary::duration_s);
-        self.axis.show_at_least(
-            self.history
-                .end_s()
-                .min((INCIDENT_CONTEXT * incident_s).max(DEFAULT_SPAN_S)),
-        );
-        match worst {
-            Some(incident) => self.go_to_worst_of(&incident),
-            None => self.go_to_worst(),
+        let worst = self.incidents.iter().min_by(|a, b| a.worst_first(b));
+        match worst.cloned() {
+            Some(incident) => {
+                self.show_at_least(INCIDENT_CONTEXT * incident.duration_s());
+                self.go_to_worst_of(&incident);
+            }
+            None => {
+                self.show_at_least(0.0);
+                self.go_to_worst();
+            }
         }
         self.message = None;
-        self.cursor = self
-            .cursor
-            .or(self.history.newest().map(|newest| newest.span.end_s));
+        if self.cursor.is_none() {
+            self.cursor = self.newest_s();
+        }
+    }
+
+    /// Shows at least these seconds and the default span, or all of a shorter recording.
+    fn show_at_least(&mut self, seconds: f64) {
+        let seconds = seconds.max(DEFAULT_SPAN_S).min(self.history.end_s());
+        self.axis.show_at_least(seconds);
+    }
+
+    /// The end of the newest interval; `None` before the first.
+    fn newest_s(&self) -> Option<f64> {
+        self.history.newest().map(|newest| newest.span.end_s)
     }
 
     /// Notes the time on the monotonic clock, and advances a replay.
     pub(crate) fn tick(&mut self, now_s: f64) {
         let passed = now_s - self.now_s;
         self.now_s = now_s;
-        if self
-            .message
-            .as_ref()
-            .is_some_and(|(_, until)| *until < now_s)
+        if let Some((_, until_s)) = self.message
+            && until_s < now_s
         {
             self.message = None;
         }
@@ -60,11 +65,11 @@ impl App {
             return;
         }
         self.axis.played_s += passed * speed;
-        while let Some(next) = self.history.after(end_s).map(|moment| moment.span.end_s)
-            && self.axis.played_s >= next - end_s
+        while let Some(next) = self.history.after(end_s)
+            && self.axis.played_s >= next.span.end_s - end_s
         {
-            self.axis.played_s -= next - end_s;
-            end_s = next;
+            self.axis.played_s -= next.span.end_s - end_s;
+            end_s = next.span.end_s;
         }
         self.cursor = Some(end_s);
         if self.progress.is_none() && self.history.after(end_s).is_none() {
@@ -78,18 +83,16 @@ impl App {
         self.has_moved = true;
         self.axis.played_s = 0.0;
         if self.options.source != Source::Live {
-            self.playing = if self.playing.is_some() {
-                None
-            } else {
-                Some(0)
+            self.playing = match self.playing {
+                Some(_) => None,
+                None => Some(0),
             };
             self.cursor = self.cursor.or(Some(self.cursor_s()));
             return;
         }
-        self.cursor = if self.follows() {
-            Some(self.cursor_s())
-        } else {
-            None
+        self.cursor = match self.cursor {
+            Some(_) => None,
+            None => Some(self.cursor_s()),
         };
     }
 
@@ -115,39 +118,32 @@ impl App {
     /// Moves by some seconds, at least by an interval.
     pub(crate) fn move_by(&mut self, seconds: f64) {
         let current = self.cursor_s();
-        let target = self
-            .history
-            .at((current + seconds).max(0.0))
-            .map(|moment| moment.span.end_s);
-        if target.is_some_and(|target| (target - current).abs() < 1e-9) {
-            self.step(seconds > 0.0);
-        } else {
-            self.move_to(target, seconds > 0.0);
+        let forward = seconds > 0.0;
+        match self.history.end_at((current + seconds).max(0.0)) {
+            Some(target) if (target - current).abs() < 1e-9 => self.step(forward),
+            target => self.move_to(target, forward),
         }
     }
 
     /// Moves to the first or the newest interval.
     pub(crate) fn move_to_end(&mut self, newest: bool) {
-        let end = if newest {
-            self.history.newest()
-        } else {
-            self.history.frames().front()
-        };
-        let end = end.map(|moment| moment.span.end_s);
         if newest && self.options.source == Source::Live {
             self.cursor = None;
             return;
         }
-        self.move_to(end, newest);
+        let end_s = match newest {
+            true => self.newest_s(),
+            false => self.history.end_at(0.0),
+        };
+        self.move_to(end_s, newest);
     }
 
     fn move_to(&mut self, end_s: Option<f64>, forward: bool) {
         self.has_moved = true;
         self.playing = None;
-        let newest_s = self.history.newest().map(|newest| newest.span.end_s);
+        let is_newest = end_s.is_none() || end_s == self.newest_s();
         // At the newest interval or after a step forward from it, the screen follows again.
-        if forward && self.options.source == Source::Live && (end_s.is_none() || end_s == newest_s)
-        {
+        if forward && is_newest && self.options.source == Source::Live {
             self.cursor = None;
         } else if end_s.is_some() {
             self.cursor = end_s;
@@ -170,32 +166,41 @@ impl App {
 
     /// Moves to the worst interval of all devices, or of the selected device if only that is shown.
     pub(crate) fn go_to_worst(&mut self) {
-        let own = self.selected.clone().filter(|_| self.page == Page::Detail);
-        if !self.go_to_worst_within((0.0, f64::INFINITY), own.as_deref()) {
+        let only = self.only_device().cloned();
+        if !self.go_to_worst_within((0.0, f64::INFINITY), only.as_deref()) {
             self.say("no trouble so far");
+        }
+    }
+
+    /// The selected device if only that is shown.
+    fn only_device(&self) -> Option<&String> {
+        match self.page {
+            Page::Detail => self.selected.as_ref(),
+            Page::List | Page::Help => None,
         }
     }
 
     /// Moves to the worst interval of a time, of all devices or of one. Returns `false` if there was no trouble.
     fn go_to_worst_within(&mut self, (begin_s, end_s): (f64, f64), only: Option<&str>) -> bool {
-        let moments = self.history.within(begin_s, end_s);
-        let devices = moments.flat_map(|frame| {
-            frame
-                .rows
-                .devices
-                .iter()
-                .map(|device| (frame.span.end_s, device))
-        });
-        let in_trouble = devices.filter(|(_, device)| {
-            is_trouble(device.shown_verdict()) && only.is_none_or(|only| device.device() == only)
-        });
-        // Among equals, the first one.
-        let worst = in_trouble.reduce(|a, b| if rank(b.1) > rank(a.1) { b } else { a });
-        let Some((end_s, name)) = worst.map(|(end_s, device)| (end_s, device.device().to_owned()))
-        else {
+        let mut worst: Option<(f64, &DeviceInterval)> = None;
+        for frame in self.history.within(begin_s, end_s) {
+            for device in &frame.rows.devices {
+                if !is_trouble(device.shown_verdict())
+                    || only.is_some_and(|only| device.device() != only)
+                {
+                    continue;
+                }
+                // Among equals, the first one.
+                if worst.is_none_or(|(_, worst)| rank(device) > rank(worst)) {
+                    worst = Some((frame.span.end_s, device));
+                }
+            }
+        }
+        let Some((worst_s, device)) = worst else {
             return false;
         };
-        self.move_to(Some(end_s), false);
+        let name = device.device().to_owned();
+        self.move_to(Some(worst_s), false);
         self.selected = Some(name);
         true
     }
@@ -204,23 +209,12 @@ impl App {
     /// is shown.
     pub(crate) fn go_to_next_incident(&mut self, forward: bool) {
         let current = self.cursor_s();
-        let only = self
-            .selected
-            .as_deref()
-            .filter(|_| self.page == Page::Detail);
-        let own = (self.incidents.iter()).filter(|one| only.is_none_or(|name| one.has(name)));
-        let begin_s = |one: &&IncidentSummary| one.incident.begin.run_s;
-        let target = |one: &IncidentSummary| {
-            self.history
-                .at(one.incident.begin.run_s + 1e-6)
-                .map_or(0.0, |moment| moment.span.end_s)
-        };
+        let only = self.only_device();
+        let mut own = (self.incidents.iter()).filter(|one| only.is_none_or(|name| one.has(name)));
         let found = if forward {
-            own.filter(|one| target(one) > current + 1e-9)
-                .min_by(|a, b| begin_s(a).total_cmp(&begin_s(b)))
+            own.find(|one| self.first_end_s(one).unwrap_or(0.0) > current + 1e-9)
         } else {
-            own.filter(|one| target(one) < current - 1e-9)
-                .max_by(|a, b| begin_s(a).total_cmp(&begin_s(b)))
+            own.rfind(|one| self.first_end_s(one).unwrap_or(0.0) < current - 1e-9)
         };
         match found.cloned() {
             Some(incident) => self.go_to_incident(&incident),
@@ -231,6 +225,11 @@ impl App {
             }
             None => self.say("no earlier incident"),
         }
+    }
+
+    /// The end of the first interval of an incident; `None` before the first interval.
+    fn first_end_s(&self, incident: &IncidentSummary) -> Option<f64> {
+        self.history.end_at(incident.incident.begin.run_s + 1e-6)
     }
 
     /// Moves to the worst interval of an incident.
@@ -245,23 +244,27 @@ impl App {
 
     /// Moves to the beginning of an incident and selects its victim.
     fn go_to_incident(&mut self, incident: &IncidentSummary) {
-        let begin = self
-            .history
-            .at(incident.incident.begin.run_s + 1e-6)
-            .map(|moment| moment.span.end_s);
-        self.move_to(begin, false);
+        self.move_to(self.first_end_s(incident), false);
         self.selected = Some(incident.incident.victim.device.clone());
     }
 
     /// The number of the incident under the cursor, from 1, and the number of incidents; `None` outside incidents.
     pub(crate) fn incident_at_cursor(&self) -> Option<(usize, usize)> {
         let end_s = self.moment()?.span.end_s;
-        let is_at = |one: &IncidentSummary| {
-            one.incident.begin.run_s < end_s - 1e-9 && end_s <= one.end.run_s + 1e-6
-        };
-        let own = |one: &IncidentSummary| self.selected.as_ref().is_some_and(|name| one.has(name));
-        let at = self.incidents.iter().position(|one| is_at(one) && own(one));
-        let at = at.or_else(|| self.incidents.iter().position(is_at))?;
+        let mut found = None;
+        for (at, one) in self.incidents.iter().enumerate() {
+            let is_here = one.incident.begin.run_s < end_s - 1e-9 && end_s <= one.end.run_s + 1e-6;
+            if !is_here {
+                continue;
+            }
+            // Rather one of the selected device.
+            if self.selected.as_ref().is_some_and(|name| one.has(name)) {
+                found = Some(at);
+                break;
+            }
+            found = found.or(Some(at));
+        }
+        let at = found?;
         let dropped = self.dropped_incidents as usize;
         Some((dropped + at + 1, dropped + self.incidents.len()))
     }
@@ -270,18 +273,13 @@ impl App {
 /// How bad a device is: its verdict, then its highest latency or, while it is stalled, for how long it has
 /// been.
 fn rank(device: &DeviceInterval) -> (Option<Verdict>, f64) {
-    let kinds = device
-        .stats()
-        .map(|stats| [stats.reads, stats.writes, stats.flushes]);
-    let latencies = kinds
-        .into_iter()
-        .flatten()
-        .filter_map(|kind| kind.await_ms());
-    let is_stalled = device.shown_verdict() == Some(Verdict::Stalled);
-    let badness = if is_stalled {
-        lasted_s(device)
-    } else {
-        latencies.fold(0.0, f64::max)
-    };
+    let mut badness: f64 = 0.0;
+    if device.shown_verdict() == Some(Verdict::Stalled) {
+        badness = lasted_s(device);
+    } else if let Some(stats) = device.stats() {
+        for kind in [stats.reads, stats.writes, stats.flushes] {
+            badness = badness.max(kind.await_ms().unwrap_or(0.0));
+        }
+    }
     (device.shown_verdict(), badness)
 }

@@ -1,5 +1,7 @@
 //! The positions of what is drawn, for the mouse.
 
+use std::ops::Range;
+
 use ratatui_core::layout::Rect;
 
 use super::time_axis::Columns;
@@ -12,7 +14,8 @@ pub(crate) struct Regions {
     pub(crate) list_rows: usize,
     pub(crate) list_top: u16,
     pub(crate) devices: Vec<String>,
-    pub(crate) titles: Vec<(u16, u16, &'static str)>,
+    /// The columns of each title, and the order for which it stands.
+    pub(crate) titles: Vec<(Range<u16>, &'static str)>,
     pub(crate) titles_row: u16,
     pub(crate) names_width: u16,
     /// The charts: the area of each, and its columns.
@@ -22,9 +25,12 @@ pub(crate) struct Regions {
 impl Regions {
     /// Returns the time at a position on the screen; `None` outside charts.
     pub(crate) fn chart_at(&self, column: u16, row: u16) -> Option<f64> {
-        let contains = |area: &Rect| area.contains((column, row).into());
-        let (area, columns) = self.charts.iter().find(|(area, _)| contains(area))?;
-        Some(columns.time_at(column - area.x))
+        for (area, columns) in &self.charts {
+            if area.contains((column, row).into()) {
+                return Some(columns.time_at(column - area.x));
+            }
+        }
+        None
     }
 
     /// Returns the device of a line of the list; `None` outside it.
@@ -35,11 +41,14 @@ impl Regions {
 
     /// Returns the sort order for the column title at a position; `None` elsewhere.
     pub(crate) fn title_at(&self, column: u16, row: u16) -> Option<&'static str> {
-        let is_at = |(begin, end, _): &&(u16, u16, &str)| (*begin..*end).contains(&column);
-        self.titles
-            .iter()
-            .find(is_at)
-            .filter(|_| row == self.titles_row)
-            .map(|(_, _, sort)| *sort)
+        if row != self.titles_row {
+            return None;
+        }
+        for (columns, order) in &self.titles {
+            if columns.contains(&column) {
+                return Some(order);
+            }
+        }
+        None
     }
 }

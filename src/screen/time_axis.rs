@@ -1,5 +1,7 @@
 //! The time that charts show, and its columns.
 
+use std::ops::Range;
+
 /// The spans of time that the user can choose, in seconds.
 const SPANS_S: [u32; 13] = [
     30, 60, 180, 600, 1800, 3600, 7200, 14_400, 28_800, 86_400, 259_200, 604_800, 2_592_000,
@@ -68,13 +70,11 @@ impl TimeAxis {
             self.pinned_end_s = None;
             return;
         }
-        let end_s = self.pinned_end_s.unwrap_or(newest_s);
+        let mut end_s = self.pinned_end_s.unwrap_or(newest_s);
         let is_visible = cursor_s <= end_s + 1e-9 && cursor_s > end_s - span_s;
-        let end_s = if is_visible {
-            end_s
-        } else {
-            (cursor_s + span_s / 2.0).min(newest_s.max(cursor_s))
-        };
+        if !is_visible {
+            end_s = (cursor_s + span_s / 2.0).min(newest_s.max(cursor_s));
+        }
         self.pinned_end_s = Some(end_s);
     }
 
@@ -115,20 +115,25 @@ impl TimeAxis {
 pub(crate) struct Columns {
     pub(crate) seconds: f64,
     /// The number of the first column: column 0 begins with the first interval.
-    pub(crate) first: i64,
-    pub(crate) width: usize,
+    first: i64,
+    width: usize,
     /// The number of columns in a cell of the screen.
     per_cell: usize,
 }
 
 impl Columns {
+    /// The numbers of the columns.
+    pub(crate) fn numbers(&self) -> Range<i64> {
+        self.first..self.first + self.width as i64
+    }
+
     /// Returns the cell that contains the end of an interval; `None` outside the chart.
     pub(crate) fn cell_at(&self, end_s: f64) -> Option<usize> {
         let number = ((end_s - 1e-6) / self.seconds).floor() as i64;
-        let column = usize::try_from(number - self.first)
-            .ok()
-            .filter(|column| *column < self.width);
-        column.map(|column| column / self.per_cell)
+        if !self.numbers().contains(&number) {
+            return None;
+        }
+        Some((number - self.first) as usize / self.per_cell)
     }
 
     /// Returns the time in the middle of the first column of a cell.

@@ -136,10 +136,10 @@ pub fn rotated_name(path: &Path, number: u64) -> PathBuf {
 /// # Errors
 /// If the directory cannot be read.
 pub(super) fn rotated_numbers(path: &Path) -> io::Result<Vec<u64>> {
-    let parent = path
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
     let mut found = Vec::new();
     for entry in parent.read_dir()? {
         let entry = entry?;
@@ -148,18 +148,18 @@ pub(super) fn rotated_numbers(path: &Path) -> io::Result<Vec<u64>> {
             continue;
         }
         let name = entry.file_name();
-        let digits = name
-            .as_encoded_bytes()
-            .split(|byte| *byte == b'.')
-            .rev()
-            .take(2);
-        let numbers =
-            digits.filter_map(|digits| std::str::from_utf8(digits).ok()?.parse::<u64>().ok());
-        let is_rotated = |number: &u64| {
-            (1..=MAX_NUMBER).contains(number)
-                && rotated_name(path, *number).file_name() == Some(&name)
-        };
-        found.extend(numbers.filter(is_rotated));
+        // The number is the last part of the name, or the one before `gz`.
+        for digits in name.as_encoded_bytes().rsplit(|byte| *byte == b'.').take(2) {
+            let number = std::str::from_utf8(digits)
+                .unwrap_or_default()
+                .parse()
+                .unwrap_or(0);
+            if (1..=MAX_NUMBER).contains(&number)
+                && rotated_name(path, number).file_name() == Some(&name)
+            {
+                found.push(number);
+            }
+        }
     }
     found.sort_unstable();
     Ok(found)

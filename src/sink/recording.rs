@@ -164,19 +164,22 @@ impl RecordingFile {
             return false;
         };
         let begin_s = *self.begin_s.get_or_insert(epoch_s);
-        let period_of = |epoch_s, every| period(epoch_s, utc_offset_s, every);
-        let has_new_period = rotation
-            .every
-            .is_some_and(|every| period_of(begin_s, every) != period_of(epoch_s, every));
+        let has_new_period = match rotation.every {
+            Some(every) => {
+                period(begin_s, utc_offset_s, every) != period(epoch_s, utc_offset_s, every)
+            }
+            None => false,
+        };
         let block = block + usize::from(self.needs_newline);
         let bytes = if self.gzip.is_some() {
             Gzip::max_compressed_bytes(block)
         } else {
             block
         };
-        let is_full = rotation
-            .size
-            .is_some_and(|size| length.saturating_add(bytes as u64) > size);
+        let is_full = match rotation.size {
+            Some(size) => length.saturating_add(bytes as u64) > size,
+            None => false,
+        };
         length > 0 && (has_new_period || is_full)
     }
 
@@ -225,11 +228,8 @@ impl RecordingFile {
         self.needs_newline = false;
         if loss == Loss::Truncated {
             let found = self.file.metadata();
-            self.length = Some(
-                found
-                    .with_context(|| format!("cannot write {before}"))?
-                    .len(),
-            );
+            let found = found.with_context(|| format!("cannot write {before}"))?;
+            self.length = Some(found.len());
             self.begin_s = None;
             return Ok(format!(
                 "{before} was truncated; the recording goes on in it"
@@ -240,11 +240,11 @@ impl RecordingFile {
             let _ = create_dir_all(parent);
         }
         if self.path.symlink_metadata().is_ok() {
-            let is_free = |number: &u64| {
-                let path = rotated_name(&self.path, *number);
-                path.symlink_metadata().is_err()
-            };
-            let number = (1..MAX_NUMBER).find(is_free).unwrap_or(MAX_NUMBER);
+            let mut number = 1;
+            while number < MAX_NUMBER && rotated_name(&self.path, number).symlink_metadata().is_ok()
+            {
+                number += 1;
+            }
             self.path = rotated_name(&self.path, number);
             let name = rotated_name(Path::new(&self.name), number);
             self.name = name.display().to_string();

@@ -159,8 +159,8 @@ impl WriteQueue {
 
     /// Waits until the writer has opened the destination or failed to, at most for `limit`. Returns whether it has.
     pub fn wait_until_open(&self, limit: Duration) -> bool {
-        let is_opening = |state: &mut State| !state.is_open && !state.is_done;
-        !is_opening(&mut self.wait_while(limit, is_opening))
+        let state = self.wait_while(limit, |state| !state.is_open && !state.is_done);
+        state.is_open || state.is_done
     }
 
     /// Returns whether the writer has ended, because of an error or as requested.

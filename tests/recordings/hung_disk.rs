@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::lab::replay;
 use super::volume::{Group, Running, Volume, run_if_possible, try_run};
-use crate::support::program::{BLKSTAT, blkstat};
+use crate::support::program::{blkstat, copy_blkstat};
 
 const INTERVAL: Duration = Duration::from_millis(250);
 /// The time for which the disk does not answer.
@@ -185,8 +185,8 @@ fn a_recording_and_a_view_go_on_while_the_disk_with_the_program_does_not_answer(
         let group = Group::new(&volume, &["blkio", "memory"])?;
         // Two files: pages of one that are locked would be locked for all programs.
         let [program, other] = ["blkstat", "other"].map(|name| volume.mount().join(name));
-        fs::copy(BLKSTAT, &program).unwrap();
-        fs::copy(BLKSTAT, &other).unwrap();
+        copy_blkstat(&program);
+        copy_blkstat(&other);
         try_run("sync", &[])?;
         fs::write("/proc/sys/vm/drop_caches", "1").unwrap();
         let (program, other) = (program.display(), other.display());

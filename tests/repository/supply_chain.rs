@@ -284,6 +284,7 @@ fn only_export_opens_a_socket_and_only_help_starts_a_program() {
     let starts_pager = "src/commands/help.rs";
     let may_listen = [
         "src/commands/export/mod.rs",
+        "src/commands/export/published.rs",
         "src/commands/export/server.rs",
     ];
     for (path, text) in found {

@@ -21,6 +21,13 @@ pub(crate) fn blkstat(words: &str) -> Program {
     Program::new(&[BLKSTAT]).args(words.split_whitespace())
 }
 
+/// Copies blkstat to a path, to be run from there. Another process does it: a program that is open for writing cannot be run, and
+/// what this process has open is open for a moment in every child that another thread starts.
+pub(crate) fn copy_blkstat(path: &Path) {
+    let status = Command::new("cp").arg(BLKSTAT).arg(path).status().unwrap();
+    assert!(status.success(), "cp: {status}");
+}
+
 /// Runs blkstat on an input. Returns standard output, standard error and the exit code.
 pub(crate) fn output(words: &str, input: impl AsRef<[u8]>) -> (String, String, i32) {
     let Outcome { out, err, code } = blkstat(words).input(input).run();

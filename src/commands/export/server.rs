@@ -31,7 +31,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::runtime::Runtime;
 use tokio::task::AbortHandle;
 
-use super::{Published, start_thread};
+use super::published::{Published, start_thread};
 use crate::clock::{Clock, RealClock};
 use crate::os_error::is_lack_of_resources;
 use crate::report::prometheus::CONTENT_TYPE;
@@ -172,11 +172,15 @@ async fn serve(listener: TcpListener, answers: Arc<Answers>) {
 /// sent nothing, then of those that have sent a part of a request, and then of those that are being answered.
 fn make_room(connections: &mut Vec<Connection>, max: usize) {
     connections.retain(|connection| !connection.task.is_finished());
-    let state = |connection: &Connection| connection.state.load(Ordering::Relaxed);
-    if connections.len() >= max
-        && let Some(least) = connections.iter().map(state).min()
-        && let Some(at) = connections.iter().position(|one| state(one) == least)
-    {
+    if connections.len() < max {
+        return;
+    }
+    let mut states = Vec::with_capacity(connections.len());
+    for connection in &*connections {
+        states.push(connection.state.load(Ordering::Relaxed));
+    }
+    let least = states.iter().min();
+    if let Some(at) = states.iter().position(|state| Some(state) == least) {
         connections.remove(at).task.abort();
     }
 }
@@ -281,12 +285,11 @@ impl Hosts {
     /// Returns whether a request for this host, perhaps with a port, is answered.
     fn contain(&self, host: &str) -> bool {
         let name = host_name(host);
-        self.are_all
-            || is_loopback(name)
-            || self
-                .allowed
-                .iter()
-                .any(|allowed| host_name(allowed).eq_ignore_ascii_case(name))
+        if self.are_all || is_loopback(name) {
+            return true;
+        }
+        let mut names = self.allowed.iter().map(|allowed| host_name(allowed));
+        names.any(|allowed| allowed.eq_ignore_ascii_case(name))
     }
 }
 
@@ -347,13 +350,16 @@ impl Answers {
 
     /// Old clients name no host; a browser always does.
     fn is_host_allowed<B>(&self, request: &Request<B>) -> bool {
-        let mut named = request.headers().get_all(header::HOST).iter();
-        let is_named_allowed = named.all(|host| {
-            host.to_str()
-                .is_ok_and(|host| host.is_empty() || self.hosts.contain(host))
-        });
-        let in_target = request.uri().host();
-        is_named_allowed && in_target.is_none_or(|host| self.hosts.contain(host))
+        for host in request.headers().get_all(header::HOST) {
+            match host.to_str() {
+                Ok(host) if host.is_empty() || self.hosts.contain(host) => {}
+                _ => return false,
+            }
+        }
+        match request.uri().host() {
+            Some(host) => self.hosts.contain(host),
+            None => true,
+        }
     }
 
     fn health(&self) -> Response<Full<Bytes>> {

@@ -37,11 +37,12 @@ impl BaselineFile {
     /// # Errors
     /// If it cannot be written, or is not a saved baseline.
     fn open(path: &Path) -> Result<Self> {
-        let name = || sanitize(&path.display().to_string()).into_owned();
         let mut baselines = SavedBaselines::default();
         if let Some(text) = read_replaceable_baselines(path)? {
-            baselines = serde_json::from_str(&text)
-                .with_context(|| format!("{} is not a saved baseline", name()))?;
+            baselines = serde_json::from_str(&text).with_context(|| {
+                let name = path.display().to_string();
+                format!("{} is not a saved baseline", sanitize(&name))
+            })?;
             baselines.retain_possible();
         }
         let file = Self {

@@ -13,8 +13,8 @@ use jiff::tz::TimeZone;
 
 use super::Record;
 use crate::capture::{
-    CaptureWarning, ClockChange, RecordFilter, RecordingHeader, ScanWriter, Stated,
-    write_annotation, write_header, write_health, write_line,
+    CaptureWarning, ClockChange, RecordFilter, ScanWriter, Stated, write_annotation, write_header,
+    write_health, write_line,
 };
 use crate::console::{RunContext, Warnings, require_counters, require_text};
 use crate::counters::{DeviceNumber, HealthFacts, Sample};
@@ -93,42 +93,32 @@ impl<'a> Recorder<'a> {
         on_mismatch: &mut dyn FnMut(String),
     ) -> SampleBlock {
         self.filter.apply(sample);
-        let names = || sample.devices.iter().map(|device| device.name.as_str());
-        let completed = || {
-            sample
-                .devices
-                .iter()
-                .map(|device| device.counters.completed())
-        };
-        let is_less = |(now, before): ([u64; 4], &[u64; 4])| {
-            now.iter().zip(before).any(|(now, before)| now < before)
-        };
-        let needs_header = self.samples == 0
-            || !names().eq(self.devices.iter().map(String::as_str))
-            || completed().zip(&self.completed).any(is_less)
-            || self.header_interval != self.interval
-            || self.has_new_loop(sample);
-        if needs_header {
-            self.header_interval = self.interval;
-            self.devices = names().map(str::to_owned).collect();
-        }
-        self.completed.clear();
-        self.completed.extend(completed());
         let mut block = SampleBlock {
             at: sample.at.wall,
             ..SampleBlock::default()
         };
-        let facts = sample
-            .health
-            .as_ref()
-            .filter(|facts| self.has_changed(facts))
-            .cloned();
+        let needs_header = self.needs_header(sample);
         if needs_header {
+            self.header_interval = self.interval;
             self.header.clear();
             self.write_header(sample, on_mismatch);
+            self.devices.clear();
+            for device in &sample.devices {
+                self.devices.push(device.name.clone());
+            }
         }
-        if needs_header || facts.is_some() {
-            self.health = facts.unwrap_or_else(|| Arc::clone(&self.health));
+        self.completed.clear();
+        for device in &sample.devices {
+            self.completed.push(device.counters.completed());
+        }
+        let mut has_news = false;
+        if let Some(facts) = &sample.health
+            && self.has_changed(facts)
+        {
+            has_news = true;
+            self.health = Arc::clone(facts);
+        }
+        if needs_header || has_news {
             // The header is not read again: that might hang with a device that is in trouble now.
             block.header.clone_from(&self.header);
             write_health(&self.health, &mut block.header);
@@ -148,13 +138,31 @@ impl<'a> Recorder<'a> {
             .write_sample(sample, &source.text, &self.zone, &mut block.text);
         // Many blocks may be waiting to be written.
         block.text.shrink_to_fit();
-        block.utc_offset_s = sample
-            .at
-            .wall
-            .map_or(0, |wall| self.zone.to_offset(wall).seconds().into());
+        if let Some(wall) = sample.at.wall {
+            block.utc_offset_s = self.zone.to_offset(wall).seconds().into();
+        }
         self.last_at = sample.at;
         self.samples += 1;
         block
+    }
+
+    fn needs_header(&self, sample: &Sample) -> bool {
+        if self.samples == 0
+            || self.header_interval != self.interval
+            || self.devices.len() != sample.devices.len()
+        {
+            return true;
+        }
+        for (at, device) in sample.devices.iter().enumerate() {
+            let completed = device.counters.completed().into_iter();
+            let is_reset = completed
+                .zip(self.completed[at])
+                .any(|(now, before)| now < before);
+            if device.name != self.devices[at] || is_reset {
+                return true;
+            }
+        }
+        self.has_new_loop(sample)
     }
 
     /// Returns whether a loop device that had no file has completed requests since the sample before, which had the same
@@ -168,47 +176,51 @@ impl<'a> Recorder<'a> {
 
     /// Returns whether facts about the health of devices differ from those that were recorded last.
     fn has_changed(&self, facts: &Arc<HealthFacts>) -> bool {
-        !Arc::ptr_eq(facts, &self.health)
-            && (facts.len() != self.health.len()
-                || facts.iter().any(|(name, facts)| {
-                    self.health
-                        .get(name)
-                        .is_none_or(|recorded| facts.differs(recorded))
-                }))
+        if Arc::ptr_eq(facts, &self.health) {
+            return false;
+        }
+        if facts.len() != self.health.len() {
+            return true;
+        }
+        for (name, facts) in facts.iter() {
+            match self.health.get(name) {
+                Some(recorded) if !facts.differs(recorded) => {}
+                _ => return true,
+            }
+        }
+        false
     }
 
     /// Renews the text of the header of the recording. Before the first sample, `on_mismatch` gets a message if a given baseline
     /// is for other devices.
     fn write_header(&mut self, sample: &Sample, on_mismatch: &mut dyn FnMut(String)) {
-        let header = read_recording_header(self.root, &self.topology);
+        let mut header = read_recording_header(self.root, &self.topology);
         if self.samples == 0 {
             let names = sample.devices.iter().map(|device| device.name.as_str());
             if let Some(message) = self.baselines.mismatches(names, &header.topology) {
                 on_mismatch(message);
             }
         }
-        let baselines = self.baselines.to_record(&sample.devices, &header.topology);
-        let header = RecordingHeader {
-            interval_ns: u64::try_from(self.interval.as_nanos()).ok(),
-            baselines,
-            ..header
-        };
+        header.baselines = self.baselines.to_record(&sample.devices, &header.topology);
+        header.interval_ns = u64::try_from(self.interval.as_nanos()).ok();
         write_header(&header, &mut self.header);
         self.topology = header.topology;
-        self.scanned_devices = self
-            .filter
-            .devices
-            .iter()
-            .flat_map(|name| self.numbers_down_from(name))
-            .collect();
+        self.find_scanned_devices();
     }
 
-    /// Returns the numbers of a device and of those below it: the kernel counts the I/O of cgroups on whole disks, and
-    /// limits may apply to a device below.
-    fn numbers_down_from(&self, name: &str) -> Vec<DeviceNumber> {
-        let names = std::iter::once(name.to_owned()).chain(self.topology.devices_below(name));
-        let nodes = names.filter_map(|name| self.topology.node(&name));
-        nodes.map(|node| (node.major, node.minor)).collect()
+    /// Finds the numbers of the requested devices and of those below them: the kernel counts the I/O of cgroups on whole
+    /// disks, and limits may apply to a device below.
+    fn find_scanned_devices(&mut self) {
+        self.scanned_devices.clear();
+        for device in &self.filter.devices {
+            let mut names = self.topology.devices_below(device);
+            names.push(device.clone());
+            for name in names {
+                if let Some(node) = self.topology.node(&name) {
+                    self.scanned_devices.insert((node.major, node.minor));
+                }
+            }
+        }
     }
 }
 
@@ -226,8 +238,9 @@ impl Record {
         name: &str,
         context: &mut RunContext<'_>,
     ) -> Result<Exit> {
-        if canonicalize(from)
-            .is_ok_and(|from| canonicalize(&self.file).is_ok_and(|file| file == from))
+        if let Ok(from) = canonicalize(from)
+            && let Ok(file) = canonicalize(&self.file)
+            && file == from
         {
             bail!("{name} is the capture itself; convert it to another file");
         }
@@ -313,9 +326,8 @@ fn write_samples(
 /// Appends a sample as it is in a recording.
 fn append_sample(sample: &Sample, zone: &TimeZone, out: &mut Vec<u8>) {
     let mut diskstats = Vec::new();
-    sample
-        .devices
-        .iter()
-        .for_each(|device| write_line(device, &mut diskstats));
+    for device in &sample.devices {
+        write_line(device, &mut diskstats);
+    }
     RecordFilter::default().write_sample(sample, &diskstats, zone, out);
 }

@@ -46,8 +46,10 @@ impl Service {
 
 /// Checks the path of the program. systemd would split a path with other characters.
 fn program_path(word: &str) -> Result<String, String> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._+-".contains(c);
-    if word.starts_with('/') && word.chars().all(is_plain) {
+    let is_plain = word
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || "/._+-".contains(c));
+    if is_plain && word.starts_with('/') {
         return Ok(word.to_owned());
     }
     Err("expected an absolute path of letters, digits, '.', '_', '+' and '-'".to_owned())

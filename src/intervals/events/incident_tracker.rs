@@ -11,6 +11,7 @@ use crate::attribution::{Attribution, ByProgram, DeviceUse, Program, is_in_cgrou
 use crate::intervals::DeviceNames;
 use crate::intervals::incident::{Cause, Incident, Moment, WaitingTask};
 use crate::judge::{IoDirection, Judged, Verdict};
+use crate::metrics::Interval;
 use crate::topology::Topology;
 
 /// The most waiting tasks that are kept.
@@ -87,20 +88,29 @@ impl Harm {
     /// The means over a time, for the kind of requests that waits most.
     fn of(judged: &Judged, requests: Option<IoDirection>) -> Self {
         let interval = &judged.interval;
-        let waiting = requests.map(|kind| judged.requests(kind));
-        let in_flight = interval.in_flight.map(|count| count as f64);
-        let queue = match in_flight {
-            Some(in_flight) if interval.completed() == 0.0 => Some(in_flight),
-            _ => interval.queue(),
+        let mut harm = Self {
+            queue: queue_of(interval),
+            ..Self::default()
         };
-        let of_kinds = || Some(interval.reads.queue()? + interval.writes.queue()?);
-        Self {
-            await_ms: waiting.and_then(|requests| requests.await_ms()),
-            per_s: waiting
-                .and_then(|requests| requests.per_s())
-                .filter(|per_s| *per_s > 0.0),
-            queue: queue.or_else(of_kinds),
+        if let Some(kind) = requests {
+            let waiting = judged.requests(kind);
+            harm.await_ms = waiting.await_ms();
+            harm.per_s = waiting.per_s().filter(|per_s| *per_s > 0.0);
         }
+        harm
+    }
+}
+
+/// The queue of a device or, while nothing completes, its requests in flight.
+fn queue_of(interval: &Interval) -> Option<f64> {
+    if let Some(in_flight) = interval.in_flight
+        && interval.completed() == 0.0
+    {
+        return Some(in_flight as f64);
+    }
+    match interval.queue() {
+        Some(queue) => Some(queue),
+        None => Some(interval.reads.queue()? + interval.writes.queue()?),
     }
 }
 
@@ -152,21 +162,16 @@ impl IncidentTracker {
 
     /// Adds a step of a device in trouble. Returns the number of its incident.
     pub(super) fn observe(&mut self, trouble: &Trouble<'_>) -> u64 {
-        let own = trouble.event.incident;
-        let is_open = own.is_some_and(|id| self.open.contains_key(&id));
-        let id = own
-            .filter(|_| is_open)
-            .unwrap_or_else(|| self.join(trouble));
+        let id = match trouble.event.incident {
+            Some(id) if self.open.contains_key(&id) => id,
+            _ => self.join(trouble),
+        };
         let Some(tracked) = self.open.get_mut(&id) else {
             return id;
         };
         tracked.note_step(trouble);
         tracked.note_cause(trouble);
-        let is_on = |device: &str| {
-            let ids = self.open_on.get(device);
-            ids.is_some_and(|ids| ids.contains(&id))
-        };
-        tracked.note_usage(trouble, is_on);
+        tracked.note_usage(trouble, &self.open_on);
         if let Some(limit) = tracked.incident.cgroup_limit() {
             self.limited.insert(limit.device.to_string(), id);
         }
@@ -200,18 +205,16 @@ impl IncidentTracker {
         for device in below.iter().chain(&above).chain([&names.device]) {
             linked.extend(self.open_on.get(device).into_iter().flatten());
         }
-        let joined = linked.into_iter().find(|id| {
-            self.open.get(id).is_some_and(|one| {
+        let joined = linked.into_iter().find(|id| match self.open.get(id) {
+            Some(one) => {
                 one.is_stall == trouble.event.is_stall() && !one.has_other_fact(trouble.event)
-            })
+            }
+            None => false,
         });
         let id = joined.unwrap_or(self.count + 1);
-        let is_new_device = self
-            .open_on
-            .entry(names.device.clone())
-            .or_default()
-            .insert(id);
-        let Some(tracked) = joined.and_then(|id| self.open.get_mut(&id)) else {
+        let open_on_device = self.open_on.entry(names.device.clone()).or_default();
+        let is_new_device = open_on_device.insert(id);
+        let Some(tracked) = self.open.get_mut(&id) else {
             self.count += 1;
             self.open.insert(id, Tracked::new(id, trouble));
             return id;
@@ -222,7 +225,8 @@ impl IncidentTracker {
         let begin = trouble.event.rise;
         if begin.run_s < tracked.incident.begin.run_s {
             let incident = Arc::make_mut(&mut tracked.incident);
-            (incident.begin, incident.begin_is_known) = (begin, trouble.begin_is_known);
+            incident.begin = begin;
+            incident.begin_is_known = trouble.begin_is_known;
         }
         let victim = &tracked.incident.victim.device;
         if is_above(&names.device, &below, victim, topology) {
@@ -247,11 +251,11 @@ impl IncidentTracker {
             }
         }
         summaries.sort_by(|a, b| {
-            a.incident
-                .begin
+            let (a, b) = (&a.incident, &b.incident);
+            a.begin
                 .run_s
-                .total_cmp(&b.incident.begin.run_s)
-                .then(a.incident.id.cmp(&b.incident.id))
+                .total_cmp(&b.begin.run_s)
+                .then(a.id.cmp(&b.id))
         });
         summaries
     }
@@ -279,10 +283,12 @@ impl Tracked {
 
     /// Returns whether the kernel states a cause of the event which is not that of the incident.
     fn has_other_fact(&self, event: &Event) -> bool {
-        let facts = self.incident.cause.as_ref().zip(event.cause.as_ref());
-        facts.is_some_and(|(known, new)| {
-            known.is_fact() && new.is_fact() && !known.is_same_fact(new)
-        })
+        match (&self.incident.cause, &event.cause) {
+            (Some(known), Some(new)) => {
+                known.is_fact() && new.is_fact() && !known.is_same_fact(new)
+            }
+            _ => false,
+        }
     }
 
     fn set_victim(&mut self, trouble: &Trouble<'_>) {
@@ -292,11 +298,8 @@ impl Tracked {
         (incident.requests, incident.before_ms) = (requests, before_ms);
         self.sum = None;
         let cause = Cause::DeviceBelow(below);
-        if incident
-            .cause
-            .as_ref()
-            .is_none_or(|known| known.rank() < cause.rank())
-        {
+        let known_rank = incident.cause.as_ref().map(Cause::rank);
+        if known_rank < Some(cause.rank()) {
             incident.cause = Some(cause);
         }
     }
@@ -371,8 +374,8 @@ impl Tracked {
     }
 
     /// Notes the cgroup with most of the victim's bytes, and the tasks that wait in the cgroup with the limit or on the devices,
-    /// for which `is_on` is true.
-    fn note_usage(&mut self, trouble: &Trouble<'_>, is_on: impl Fn(&str) -> bool) {
+    /// which `open_on` has.
+    fn note_usage(&mut self, trouble: &Trouble<'_>, open_on: &HashMap<String, BTreeSet<u64>>) {
         let Some(attribution) = trouble.attribution else {
             return;
         };
@@ -385,14 +388,16 @@ impl Tracked {
         self.note_program(trouble, attribution, usage);
         let limit = self.incident.cgroup_limit();
         let limited = limit.and_then(|limit| limit.owner.as_deref());
+        let program = self.incident.program.as_ref();
         let mut waiting = Vec::new();
         for task in &attribution.blocked {
-            let is_limited = limited
-                .zip(task.cgroup.as_deref())
-                .is_some_and(|(owner, path)| is_in_cgroup(owner, path));
-            let is_on_devices = task.device.as_deref().is_some_and(&is_on);
+            let is_limited = match (limited, &task.cgroup) {
+                (Some(owner), Some(path)) => is_in_cgroup(owner, path),
+                _ => false,
+            };
+            let ids = task.device.as_ref().and_then(|device| open_on.get(device));
+            let is_on_devices = ids.is_some_and(|ids| ids.contains(&self.incident.id));
             // The program that makes the load waits for itself, and threads of the kernel wait for others.
-            let program = self.incident.program.as_ref();
             let is_of_load = program.is_some_and(|program| program.has(&task.comm, &task.cgroup));
             let is_victim = is_limited || !is_of_load && !task.is_kernel;
             if (is_limited || is_on_devices) && is_victim && waiting.len() < MAX_WAITING {
@@ -429,21 +434,19 @@ impl Tracked {
         votes.latest = Some(reading.at);
         votes.readings += 1;
         let owner = self.incident.owner.as_deref();
-        if let Some(program) = usage.and_then(|usage| usage.loading_program(owner)) {
+        if let Some(usage) = usage
+            && let Some(program) = usage.loading_program(owner)
+        {
             *votes.programs.value(program) += 1;
         }
         let named = votes.winner();
         if named != self.incident.program.as_ref() {
-            let named = named.cloned();
-            Arc::make_mut(&mut self.incident).program = named;
+            Arc::make_mut(&mut self.incident).program = named.cloned();
         }
     }
 
     /// Returns the incident with its own events; `None` without any.
     fn summary(&self, own: &[&Event], range_begin_s: f64) -> Option<IncidentSummary> {
-        let latest = own
-            .iter()
-            .max_by(|a, b| a.end.run_s.total_cmp(&b.end.run_s))?;
         let Self {
             mut incident,
             mut devices,
@@ -454,12 +457,13 @@ impl Tracked {
         if range_begin_s != 0.0 {
             Arc::make_mut(&mut incident).begin.run_s -= range_begin_s;
         }
-        devices.sort_by_key(|one| one.device != victim);
+
         let mut worst: HashMap<&str, Verdict> = HashMap::new();
         for event in own {
             let worst = worst.entry(&event.names.device).or_insert(event.verdict);
             *worst = event.verdict.max(*worst);
         }
+        devices.sort_by_key(|one| one.device != victim);
         let mut in_trouble = Vec::with_capacity(devices.len());
         for names in devices {
             let verdict = worst.get(names.device.as_str()).copied();
@@ -468,18 +472,29 @@ impl Tracked {
         // Where the victim is not shown, the first device below it is.
         let shown = in_trouble.iter().find(|one| one.verdict.is_some())?;
         let verdict = shown.verdict?;
-        let of_verdict = own
-            .iter()
-            .filter(|event| event.names.device == shown.names.device && event.verdict == verdict);
-        let of_victim = own.iter().filter(|event| event.names.device == victim);
+
+        let mut end = own.first()?.end;
+        let (mut verdict_s, mut trouble_s, mut is_ongoing) = (0.0, 0.0, false);
+        for event in own {
+            if event.end.run_s >= end.run_s {
+                end = event.end;
+            }
+            if event.names.device == shown.names.device && event.verdict == verdict {
+                verdict_s += event.verdict_s;
+            }
+            if event.names.device == victim {
+                trouble_s += event.trouble_s();
+            }
+            is_ongoing |= event.is_ongoing;
+        }
         Some(IncidentSummary {
             verdict,
-            verdict_s: of_verdict.map(|event| event.verdict_s).sum(),
-            end: latest.end,
-            is_ongoing: own.iter().any(|event| event.is_ongoing),
+            verdict_s,
+            end,
+            is_ongoing,
             harm,
             devices: in_trouble,
-            trouble_s: of_victim.map(|event| event.trouble_s()).sum(),
+            trouble_s,
             incident,
         })
     }
@@ -518,7 +533,7 @@ fn requests_and_latency(trouble: &Trouble<'_>) -> (Option<IoDirection>, Option<f
         };
         let queue = requests.queue().unwrap_or(0.0);
         let before = trouble.events.latency_before_ms(kind);
-        let multiple = before.map_or(1.0, |before| await_ms / before);
+        let multiple = await_ms / before.unwrap_or(await_ms);
         let harm = (queue >= MIN_WAITING_QUEUE, multiple, queue);
         if harm > worst {
             (slowest, before_ms, worst) = (Some(kind), before, harm);
@@ -530,8 +545,8 @@ fn requests_and_latency(trouble: &Trouble<'_>) -> (Option<IoDirection>, Option<f
 /// Returns whether a device, with these devices `below` it, is the victim rather than `other`: it is stacked on it. A disk
 /// is the victim rather than its partitions.
 fn is_above(name: &str, below: &[String], other: &str, topology: &Topology) -> bool {
-    let is_disk_of = |disk: &str, partition: &str| topology.disk_of(partition) == Some(disk);
-    is_disk_of(name, other) || below.iter().any(|one| one == other) && !is_disk_of(other, name)
+    let is_below = below.iter().any(|one| one == other);
+    topology.disk_of(other) == Some(name) || is_below && topology.disk_of(name) != Some(other)
 }
 
 #[cfg(test)]

@@ -132,11 +132,7 @@ fn push_compared(
         }
     }
     out.list("Changed", 2, &changed);
-    out.list(
-        "Seen in fewer than two blocks of 30 s in at least one capture: spread unknown, no conclusion",
-        2,
-        &unknown,
-    );
+    out.list("Too short to compare: each capture needs 60 s", 2, &unknown);
     if !same.is_empty() {
         let sentence = format!("{}.", same.join("; "));
         out.list(
@@ -180,23 +176,23 @@ fn limits_of(report: &DeviceReport) -> Vec<String> {
 /// A quantity with its median and range in both captures.
 fn sentence(difference: &Difference) -> String {
     let Described { name, value, .. } = describe(difference.quantity);
-    let range = |means: &BlockMeans| match means.blocks {
-        1 => "1 block".to_owned(),
-        blocks => format!(
-            "{}: {} to {}",
-            counted(blocks as u64, "block"),
-            value(means.low),
-            value(means.high)
-        ),
-    };
     let (before, after) = (&difference.before, &difference.after);
     format!(
         "{name}: {} -> {} ({}; {})",
         value(before.median),
         value(after.median),
-        range(before),
-        range(after)
+        blocks_text(before, value),
+        blocks_text(after, value)
     )
+}
+
+/// The number of blocks and the range of their means.
+fn blocks_text(means: &BlockMeans, format: fn(f64) -> String) -> String {
+    if means.blocks == 1 {
+        return "1 block".to_owned();
+    }
+    let blocks = counted(means.blocks as u64, "block");
+    format!("{blocks}: {} to {}", format(means.low), format(means.high))
 }
 
 /// A quantity in words.
@@ -211,40 +207,48 @@ struct Described {
 }
 
 fn describe(quantity: Quantity) -> Described {
-    let of = |key, direction: IoDirection, noun: &str, value| Described {
-        key,
-        direction: Some(direction),
-        name: format!("{} {noun}", direction.name()),
-        value,
-    };
-    let of_all = |key, name: &str, value| Described {
-        key,
-        direction: None,
-        name: name.to_owned(),
-        value,
-    };
-    match quantity {
-        Quantity::Rate(direction) => Described {
-            name: format!("{} per second", direction.noun()),
-            ..of("per_s", direction, "", number)
-        },
-        Quantity::Throughput(direction) => of("mib_per_s", direction, "throughput", |mib| {
+    let (key, noun, value): (_, _, fn(f64) -> String) = match quantity {
+        Quantity::Rate(_) => ("per_s", "per second".to_owned(), number),
+        Quantity::Throughput(_) => ("mib_per_s", "throughput".to_owned(), |mib| {
             format!("{} MiB/s", number(mib))
         }),
-        Quantity::Size(direction) => of("size_kib", direction, "size", |kib| {
+        Quantity::Size(_) => ("size_kib", "size".to_owned(), |kib| {
             format!("{} KiB", number(kib))
         }),
-        Quantity::ReadShare => of_all("read_pct", "reads among requests", cells::percent),
-        Quantity::Queue => of_all("queue", "queue", cells::queue),
-        Quantity::Latency(direction) => of("await_ms", direction, "latency at any queue", time),
+        Quantity::ReadShare => (
+            "read_pct",
+            "reads among requests".to_owned(),
+            cells::percent,
+        ),
+        Quantity::Queue => ("queue", "queue".to_owned(), cells::queue),
+        Quantity::Latency(_) => ("await_ms", "latency at any queue".to_owned(), time),
         Quantity::LatencyAt(class) => {
             let queue = match class.queue() {
                 Some(queue) => format!("queue {queue}"),
                 None => "queue below 0.7".to_owned(),
             };
             let noun = format!("latency at {queue} and {} KiB", class.size_kib());
-            of("await_ms_at_like_queue", class.direction(), &noun, time)
+            ("await_ms_at_like_queue", noun, time)
         }
+    };
+    let direction = match quantity {
+        Quantity::Rate(direction)
+        | Quantity::Throughput(direction)
+        | Quantity::Size(direction)
+        | Quantity::Latency(direction) => Some(direction),
+        Quantity::LatencyAt(class) => Some(class.direction()),
+        Quantity::ReadShare | Quantity::Queue => None,
+    };
+    let name = match (quantity, direction) {
+        (Quantity::Rate(direction), _) => format!("{} {noun}", direction.noun()),
+        (_, Some(direction)) => format!("{} {noun}", direction.name()),
+        (_, None) => noun,
+    };
+    Described {
+        key,
+        direction,
+        name,
+        value,
     }
 }
 

@@ -89,13 +89,15 @@ fn job(of: &DirectionReport, [sequential, random]: [&str; 2]) -> Option<String> 
 /// The block size in bytes: a multiple of a sector, or of a page if it is near one.
 fn block_bytes(size_kib: f64) -> f64 {
     let bytes = (size_kib * 1024.0).clamp(SECTOR_BYTES, MAX_BLOCK_BYTES);
-    let round_to = |unit: f64| (bytes / unit).round().max(1.0) * unit;
-    let is_near_page = (round_to(PAGE_BYTES) / bytes - 1.0).abs() <= PAGE_TOLERANCE;
-    round_to(if is_near_page {
-        PAGE_BYTES
-    } else {
-        SECTOR_BYTES
-    })
+    let pages = multiple_near(bytes, PAGE_BYTES);
+    if (pages / bytes - 1.0).abs() <= PAGE_TOLERANCE {
+        return pages;
+    }
+    multiple_near(bytes, SECTOR_BYTES)
+}
+
+fn multiple_near(bytes: f64, unit: f64) -> f64 {
+    (bytes / unit).round().max(1.0) * unit
 }
 
 fn iodepth(busy: &BusyMean) -> f64 {

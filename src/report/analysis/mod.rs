@@ -22,8 +22,8 @@ use crate::intervals::{Events, History, IncidentSummary, IncidentTotal, Moment, 
 use crate::judge::IoDirection::{Both, Reads, Writes};
 use crate::judge::{
     CapacityReport, DeviceReport, DirectionReport, HostReport, IoDirection, LOW_AVAILABLE_CPU_PCT,
-    LOW_IO_PRESSURE_PCT, LayerLink, MAX_RATE_TOLERANCE, MIN_NOTICED_PCT, OtherCause, PlateauInRun,
-    QueueByLayer, Range, Verdict, WaitLocation, not_the_disk,
+    LOW_IO_PRESSURE_PCT, LayerLink, MIN_NOTICED_PCT, OtherCause, PlateauInRun, QueueByLayer, Range,
+    Verdict, WaitLocation, not_the_disk,
 };
 use crate::report::evidence::{
     hidden_io_wait_causes, incident_sentence, knee_text, limit_suffix, plateau_evidence,
@@ -113,25 +113,23 @@ impl<'a> Times<'a> {
 
     /// The time of the whole run with its date and zone: `2026-11-20 16:04:14-16:06:00 UTC`; the unit without a clock.
     fn run(&self) -> String {
-        let Some((first, last)) = self.clock.range() else {
+        let Some((begin, end)) = self.clock.range() else {
             return "no timestamps: times are seconds from the start".to_owned();
         };
         let with_date = Self {
             only_date: None,
             ..*self
         };
-        let moment = |at| Moment {
+        let [first, last] = [begin, end].map(|at| Moment {
             at: Some(at),
             run_s: 0.0,
-        };
-        let range = with_date.both(moment(first), moment(last)).join("-");
+        });
+        let range = with_date.both(first, last).join("-");
         if self.has_offsets {
             return range;
         }
-        format!(
-            "{range} {}",
-            last.to_zoned(self.zone.clone()).strftime("%Z")
-        )
+        let zone = end.to_zoned(self.zone.clone()).strftime("%Z");
+        format!("{range} {zone}")
     }
 
     fn with_date(&self, at: Timestamp) -> String {
@@ -219,16 +217,12 @@ fn capacity_sentence(
         None => String::new(),
     };
     if !capacity.is_max_known {
-        let reason = if capacity.is_offered_rate {
-            "Requests arrived at that rate; the device may do more.".to_owned()
-        } else {
-            let percent = MAX_RATE_TOLERANCE * 100.0;
-            format!(
-                "A maximum shows in a rate that stays within {percent:.0}% while the queue doubles."
-            )
+        let reason = match capacity.is_offered_rate {
+            true => " Requests arrived at that rate; the device may do more.",
+            false => "",
         };
         return Some(format!(
-            "{title}: maximum not known; highest rate held {max}{mib}. {reason}"
+            "{title}: maximum not known; highest rate held {max}{mib}.{reason}"
         ));
     }
     let knee = match capacity.knee_high {
@@ -435,10 +429,12 @@ pub(super) fn not_the_disk_sentences(report: &AnalysisReport) -> Option<Vec<Stri
         [] if report.is_selection => return None,
         [] => (!report.devices.is_empty()).then(|| "No device did any I/O.".to_owned()),
         busy => Some(format!(
-            "No one waited long for {}: queue {} or less on average, {} of one client's time.",
+            "No one waited long for {}: {} in flight on average.",
             busy.join(", "),
-            queue(found.longest_queue),
-            percent(100.0 * found.longest_queue)
+            match queue(found.longest_queue).as_str() {
+                "0.00" => "less than 0.01 requests".to_owned(),
+                length => format!("{length} requests or less"),
+            }
         )),
     };
     let host = &report.host;
@@ -557,22 +553,27 @@ fn hidden_wait_sentence(host: &HostReport) -> Option<String> {
 }
 
 fn dirty_memory_sentence(host: &HostReport) -> Option<String> {
-    let used = |range: &Range| {
-        let (mean, max) = range.mean.zip(range.max.filter(|max| *max > 0.0))?;
-        Some(format!("{} on average, {} at most", mib(mean), mib(max)))
+    let dirty = used_memory(&host.dirty_kib)?;
+    let writeback = match used_memory(&host.writeback_kib) {
+        Some(used) => format!("; under writeback: {used}"),
+        None => String::new(),
     };
-    let writeback = used(&host.writeback_kib).map(|used| format!("; under writeback: {used}"));
-    Some(format!(
-        "Dirty memory: {}{}.",
-        used(&host.dirty_kib)?,
-        writeback.unwrap_or_default()
-    ))
+    Some(format!("Dirty memory: {dirty}{writeback}."))
+}
+
+/// The mean and the maximum of an amount of memory; `None` if there was never any.
+fn used_memory(kib: &Range) -> Option<String> {
+    let (mean, max) = (kib.mean?, kib.max?);
+    if max <= 0.0 {
+        return None;
+    }
+    Some(format!("{} on average, {} at most", mib(mean), mib(max)))
 }
 
 /// The percentage of the time in which all tasks waited, as the end of a clause; empty if it is unknown.
 fn all_tasks(full_pct: &Range) -> String {
     match full_pct.mean {
-        Some(full) => format!(", all non-idle tasks {}", percent(full)),
+        Some(full) => format!(", all of them {}", percent(full)),
         None => String::new(),
     }
 }
@@ -619,8 +620,7 @@ mod capacity_tests {
         };
         assert_eq!(
             reads(&capacity).unwrap(),
-            "Reads: maximum not known; highest rate held 21,000 reads/s. A maximum shows in a rate that stays within 5% \
-             while the queue doubles."
+            "Reads: maximum not known; highest rate held 21,000 reads/s."
         );
         let offered = CapacityReport {
             is_offered_rate: true,
@@ -824,7 +824,7 @@ mod host_tests {
             hidden_io_wait_pct: always(33.0),
             ..host
         };
-        let all = "At least one task waited for I/O 35% of the time, all non-idle tasks 20%.";
+        let all = "At least one task waited for I/O 35% of the time, all of them 20%.";
         assert_eq!(io_pressure_sentence(&waiting).unwrap(), all);
         let hidden = hidden_wait_sentence(&waiting).unwrap();
         assert!(

@@ -470,19 +470,17 @@ fn row_cells(report: &AnalysisReport, row: &Row<'_>) -> Vec<String> {
         util_pct,
         ..
     } = row.report;
-    let name: String = sanitize(&full_name(report, row.report))
-        .chars()
-        .take(MAX_NAME)
-        .collect();
-    let cell = |value: Option<f64>, format: fn(f64) -> String| value.map_or("-".to_owned(), format);
+    let name = full_name(report, row.report);
+    let verdict = row.report.verdict.map_or("no verdict", Verdict::name);
+    let (incidents, trouble_s) = match row.incidents {
+        Some(total) => (incidents_text(total), Some(total.seconds)),
+        None => ("-".to_owned(), None),
+    };
     vec![
-        name,
-        row.report
-            .verdict
-            .map_or("no verdict", Verdict::name)
-            .to_owned(),
-        row.incidents.map_or("-".to_owned(), incidents_text),
-        cell(row.incidents.map(|total| total.seconds), duration),
+        sanitize(&name).chars().take(MAX_NAME).collect(),
+        verdict.to_owned(),
+        incidents,
+        cell(trouble_s, duration),
         cell(read.iops.mean, cells::number),
         cell(write.iops.mean, cells::number),
         cell(all.mib_per_s.mean, cells::number),
@@ -491,6 +489,10 @@ fn row_cells(report: &AnalysisReport, row: &Row<'_>) -> Vec<String> {
         cell(all.queue.mean, cells::queue),
         cell(util_pct.mean, cells::percent),
     ]
+}
+
+fn cell(value: Option<f64>, format: fn(f64) -> String) -> String {
+    value.map_or("-".to_owned(), format)
 }
 
 /// The highest mean latency of a step in each point: infinite in a stall, `None` without I/O.
@@ -518,10 +520,11 @@ fn drawn(
     let mut columns = vec![Point::Gap; width];
     let step_s = (span.end_s - span.start_s) / width as f64;
     for (point, highest) in report.history.series.points().iter().zip(maxima) {
-        let place = |time_s: f64| ((time_s - span.start_s) / step_s) as usize;
         // A point that ends where a column begins is not in it.
-        let first = place(point.span.start_s + 0.01 * step_s);
-        let last = place(point.span.end_s - 0.01 * step_s).max(first);
+        let begin = (point.span.start_s - span.start_s) / step_s + 0.01;
+        let end = (point.span.end_s - span.start_s) / step_s - 0.01;
+        let first = begin as usize;
+        let last = (end as usize).max(first);
         for column in columns.iter_mut().take(last + 1).skip(first) {
             *column = match (*column, highest) {
                 (Point::Value(known), Some(ms)) => Point::Value(known.max(*ms)),

@@ -3,7 +3,7 @@
 use super::health_evidence_text;
 use super::limits::{at_limit_text, plateau_rate};
 use super::remedy::remedy_text;
-use crate::attribution::{DeviceUse, Limit, Program, cgroup_name};
+use crate::attribution::{DeviceUse, Program, cgroup_name};
 use crate::counters::LONG_WAIT_MS;
 use crate::intervals::{Cause, Harm, Incident, IncidentSummary};
 use crate::judge::IoDirection;
@@ -74,15 +74,18 @@ pub(crate) fn sign_of_begin(incident: &Incident) -> &'static str {
 
 /// The harm in an interval of the victim, whose rate and queue stand in the same view.
 pub(crate) fn present_harm(incident: &Incident, stats: Option<&Interval>) -> Harm {
-    let latency_ms = |stats: &Interval| match incident.requests? {
+    Harm {
+        await_ms: stats.and_then(|stats| latency_ms(stats, incident.requests?)),
+        ..Harm::default()
+    }
+}
+
+fn latency_ms(stats: &Interval, requests: IoDirection) -> Option<f64> {
+    match requests {
         IoDirection::Reads => stats.reads.await_ms(),
         IoDirection::Writes => stats.writes.await_ms(),
         IoDirection::Both => stats.reads_and_writes().await_ms(),
         IoDirection::Flushes => stats.flushes.await_ms(),
-    };
-    Harm {
-        await_ms: stats.and_then(latency_ms),
-        ..Harm::default()
     }
 }
 
@@ -99,8 +102,11 @@ pub(crate) fn incident_parts(incident: &Incident, harm: &Harm) -> Vec<String> {
         waiting_text(incident),
         remedy_text(incident),
     ];
-    let parts = parts.into_iter().flatten();
-    parts.map(|part| sanitize(&part).into_owned()).collect()
+    let mut texts = Vec::new();
+    for part in parts.into_iter().flatten() {
+        texts.push(sanitize(&part).into_owned());
+    }
+    texts
 }
 
 /// Above this multiple of a constant rate, the rate before it is told.
@@ -119,7 +125,7 @@ fn cause_text(cause: &Cause, incident: &Incident) -> Option<String> {
                 _ => String::new(),
             };
             format!(
-                "{} held at {}{before}, as if by a limit",
+                "{} stays at {}{before}, as if limited",
                 device.label,
                 plateau_rate(plateau)
             )
@@ -147,8 +153,9 @@ fn cause_text(cause: &Cause, incident: &Incident) -> Option<String> {
 /// The latency of the requests that wait most: `reads take 53.6 ms (was 190 µs)`; with a limit on the device itself
 /// `writes wait before vda counts them`.
 fn harm_text(incident: &Incident, harm: &Harm) -> Option<String> {
-    let is_own = |limit: &Limit| *limit.device == *incident.victim.device;
-    if incident.cgroup_limit().is_some_and(is_own) {
+    if let Some(limit) = incident.cgroup_limit()
+        && *limit.device == *incident.victim.device
+    {
         // The device does not count requests while the limit holds them back.
         return Some(format!(
             "{} wait before {} counts them",
@@ -204,12 +211,17 @@ pub(crate) fn user_text(usage: &DeviceUse) -> Option<String> {
 
 fn most_bytes_text(owner: Option<&str>, program: Option<&Program>) -> Option<String> {
     // Everything may be in the root of the hierarchy: its name says nothing.
-    let cgroup = owner.filter(|path| *path != "/").map(cgroup_name);
-    let names: Vec<String> = cgroup
-        .into_iter()
-        .chain(program.map(program_text))
-        .collect();
-    (!names.is_empty()).then(|| format!("most bytes by {}", names.join(": ")))
+    let mut names = Vec::new();
+    if let Some(path) = owner
+        && path != "/"
+    {
+        names.push(cgroup_name(path));
+    }
+    names.extend(program.map(program_text));
+    if names.is_empty() {
+        return None;
+    }
+    Some(format!("most bytes by {}", names.join(": ")))
 }
 
 /// A program by its busiest process: `'tar cf - /data' (812) and 3 more`.
@@ -253,6 +265,7 @@ pub(crate) fn waiting_tasks(incident: &Incident) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::attribution::Limit;
     use crate::attribution::LimitSource;
     use crate::counters::CgroupHierarchy;
     use crate::intervals::{DeviceNames, WaitingTask};

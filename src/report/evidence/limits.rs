@@ -66,21 +66,23 @@ fn cloud_limits_text(limits: &[CloudLimit]) -> String {
 /// The names of the volumes of one provider in machine formats and in sentences: `Premium SSD P40`, `P50`, further tiers
 /// without the kind of volume.
 fn volume_names(limits: &[CloudLimit]) -> impl Iterator<Item = [String; 2]> {
-    let names = |(index, limit): (usize, &CloudLimit)| match limit.volume {
-        CloudVolume::Gp3Base => {
-            ["gp3 (base)", "gp3 volume with default settings"].map(str::to_owned)
-        }
-        CloudVolume::Gp2 { gib } => [
-            format!("gp2 ({gib} GiB)"),
-            format!("gp2 volume of {} GiB", number(gib as f64)),
-        ],
-        CloudVolume::Gp2Burst => {
-            ["gp2 (burst)", "gp2 volume with burst credits"].map(str::to_owned)
-        }
-        CloudVolume::PremiumSsd(tier) if index > 0 => [tier; 2].map(str::to_owned),
-        CloudVolume::PremiumSsd(tier) => [tier; 2].map(|tier| format!("Premium SSD {tier}")),
-    };
-    limits.iter().enumerate().map(names)
+    limits
+        .iter()
+        .enumerate()
+        .map(|(index, limit)| match limit.volume {
+            CloudVolume::Gp3Base => {
+                ["gp3 (base)", "gp3 volume with default settings"].map(str::to_owned)
+            }
+            CloudVolume::Gp2 { gib } => [
+                format!("gp2 ({gib} GiB)"),
+                format!("gp2 volume of {} GiB", number(gib as f64)),
+            ],
+            CloudVolume::Gp2Burst => {
+                ["gp2 (burst)", "gp2 volume with burst credits"].map(str::to_owned)
+            }
+            CloudVolume::PremiumSsd(tier) if index > 0 => [tier; 2].map(str::to_owned),
+            CloudVolume::PremiumSsd(tier) => [tier; 2].map(|tier| format!("Premium SSD {tier}")),
+        })
 }
 
 /// The growth of queue or latency on a plateau, as a factor, below which it is not mentioned.
@@ -88,15 +90,14 @@ const MIN_MENTIONED_GROWTH_RATIO: f64 = 1.5;
 
 /// The rate of a plateau: `3,000 reads/s`; with the bytes if the limit may be on bytes.
 pub(crate) fn plateau_rate(plateau: &Plateau) -> String {
-    let requests = || per_second(plateau.iops, plateau.direction.noun());
-    let bytes = || format!("{} MiB/s", number(plateau.mib_per_s));
+    let noun = plateau.direction.noun();
+    let requests = per_second(plateau.iops, noun);
+    let bytes = format!("{} MiB/s", number(plateau.mib_per_s));
     match plateau.unit {
-        RateUnit::Requests if plateau.has_large_requests() => {
-            format!("{} or {}", requests(), bytes())
-        }
-        RateUnit::Requests => requests(),
-        RateUnit::Kib if plateau.direction == IoDirection::Both => bytes(),
-        RateUnit::Kib => format!("{} of {}", bytes(), plateau.direction.noun()),
+        RateUnit::Requests if plateau.has_large_requests() => format!("{requests} or {bytes}"),
+        RateUnit::Requests => requests,
+        RateUnit::Kib if plateau.direction == IoDirection::Both => bytes,
+        RateUnit::Kib => format!("{bytes} of {noun}"),
     }
 }
 

@@ -364,7 +364,7 @@ fn memory_text(header: &IntervalHeader) -> Option<String> {
 fn no_cpu_text(header: &IntervalHeader) -> Option<String> {
     let available_pct = no_cpu_pct(&header.host)?;
     Some(format!(
-        "CPU {} available: programs wait for it, whatever the disks do",
+        "CPU {} available: programs wait for the CPU, too",
         percent(available_pct)
     ))
 }

@@ -12,13 +12,9 @@ pub(crate) fn remedy_text(incident: &Incident) -> Option<String> {
         Cause::Health(health) => health_remedy(health),
         Cause::DeviceBelow(_) | Cause::Evidence("latency") => {
             let unit = unit_of(incident.owner.as_deref()?)?;
-            let properties = match written_fraction(incident) {
-                Some(..=0.2) => "IOReadBandwidthMax=...",
-                Some(0.8..) => "IOWriteBandwidthMax=...",
-                _ => "IOReadBandwidthMax=... IOWriteBandwidthMax=...",
-            };
+            let limits = lower_limits(incident);
             Some(format!(
-                "to slow it: systemctl set-property {unit} {properties}"
+                "to limit it: systemctl set-property {unit} {limits}"
             ))
         }
         Cause::Evidence("waiting_task") => {
@@ -29,10 +25,34 @@ pub(crate) fn remedy_text(incident: &Incident) -> Option<String> {
     }
 }
 
-/// The fraction of its bytes that the program behind the load wrote; `None` if no program is known.
-fn written_fraction(incident: &Incident) -> Option<f64> {
-    let program = incident.program.as_ref()?;
-    Some(program.written_per_s / program.bytes_per_s)
+/// The properties that limit the unit behind the load to half of what its program reads or writes now; to `N` bytes per
+/// second if no program is known.
+fn lower_limits(incident: &Incident) -> String {
+    let device = &incident.victim.device;
+    let Some(program) = &incident.program else {
+        return format!(
+            "'IOReadBandwidthMax=/dev/{device} N' 'IOWriteBandwidthMax=/dev/{device} N'"
+        );
+    };
+    let mut properties = Vec::new();
+    for (name, per_s) in [
+        (
+            "IOReadBandwidthMax",
+            program.bytes_per_s - program.written_per_s,
+        ),
+        ("IOWriteBandwidthMax", program.written_per_s),
+    ] {
+        // What is a small part of the load need not be limited.
+        if per_s > 0.2 * program.bytes_per_s {
+            properties.push(format!("'{name}=/dev/{device} {}'", bandwidth(per_s / 2.0)));
+        }
+    }
+    properties.join(" ")
+}
+
+/// Bytes per second as systemd reads them, whose units are powers of 1000.
+fn bandwidth(bytes_per_s: f64) -> String {
+    format!("{}M", (bytes_per_s / 1e6).ceil())
 }
 
 /// How a limit of a cgroup is raised.
@@ -62,7 +82,12 @@ fn raise_text(limit: &Limit) -> String {
         (_, RateUnit::Requests) => "IOWriteIOPSMax",
         (_, RateUnit::Kib) => "IOWriteBandwidthMax",
     };
-    format!("raise it: systemctl set-property {unit} {property}=..., {less}")
+    let twice = match limit.unit {
+        RateUnit::Requests => (2.0 * limit.value).to_string(),
+        RateUnit::Kib => bandwidth(2.0 * 1024.0 * limit.value),
+    };
+    let device = &limit.device;
+    format!("raise it: systemctl set-property {unit} '{property}=/dev/{device} {twice}', {less}")
 }
 
 /// What ends what the kernel says; `None` if only a look at the device does.
@@ -114,7 +139,7 @@ mod tests {
                 "/system.slice/orders-db.service",
                 RateUnit::Requests,
                 v2,
-                "raise it: systemctl set-property orders-db.service IOWriteIOPSMax=..., or write less",
+                "raise it: systemctl set-property orders-db.service 'IOWriteIOPSMax=/dev/sda 200', or write less",
             ),
             (
                 "/lxc/web",
@@ -142,7 +167,8 @@ mod tests {
             owner: Some("/system.slice/backup.service".into()),
             ..Incident::example()
         };
-        let expected = "to slow it: systemctl set-property backup.service IOReadBandwidthMax=... IOWriteBandwidthMax=...";
+        let expected = "to limit it: systemctl set-property backup.service \
+             'IOReadBandwidthMax=/dev/sda N' 'IOWriteBandwidthMax=/dev/sda N'";
         assert_eq!(remedy_text(&owned).as_deref(), Some(expected));
     }
 }

@@ -36,12 +36,7 @@ impl<'a> Panel<'a> {
     }
 
     /// Adds an entry of the legend for shades, each drawn as a path with these attributes.
-    pub(super) fn add_shades(
-        &mut self,
-        first: &str,
-        last: &str,
-        shades: impl Iterator<Item = String>,
-    ) {
+    pub(super) fn add_shades(&mut self, first: &str, last: &str, shades: &[String]) {
         let mut swatches = String::new();
         for path in shades {
             swatches += &format!("<svg viewBox=\"0 0 8 8\" class=\"swatch\"><path {path}/></svg>");
@@ -172,8 +167,10 @@ pub(super) fn push_chart<Quantity>(
     }
     // On a linear axis, one short burst must not hide how all other values change.
     let is_linear = matches!(unit, Unit::PerSecond | Unit::Bandwidth | Unit::Count(_));
-    let is_cuttable = is_linear && top_below_burst(highest, usual).is_none();
-    let cut_top = top_below_burst(max, usual).filter(|_| is_cuttable);
+    let mut cut_top = None;
+    if is_linear && top_below_burst(highest, usual).is_none() {
+        cut_top = top_below_burst(max, usual);
+    }
     let is_cut = cut_top.is_some();
     // Half of a dot at the top would be cut off.
     let has_dots = shown.iter().any(|(_, class, _)| **class == "dots");
@@ -187,11 +184,12 @@ pub(super) fn push_chart<Quantity>(
     if is_cut {
         let mut path = Path::default();
         for (index, span) in time.points.iter().enumerate() {
-            let is_above = |values: &[Extent]| {
-                let value = values.get(index).and_then(Extent::max);
-                value.is_some_and(|value| value * factor > panel.scale.max)
-            };
-            if shown.iter().any(|(.., (_, values))| is_above(values)) {
+            let mut highest = 0.0;
+            for (.., (_, values)) in &shown {
+                let max = values.get(index).and_then(Extent::max).unwrap_or(0.0);
+                highest = f64::max(highest, max * factor);
+            }
+            if highest > panel.scale.max {
                 let (x, end) = time.ends(span);
                 path.step(x, end, 0);
             }
@@ -214,14 +212,14 @@ const DOT_ROOM: f64 = 1.02;
 fn draw_line(class: &str, values: &[Extent], time: &TimeAxis, panel: &mut Panel<'_>) {
     let (mut mean, mut band) = (Path::default(), Path::default());
     let (.., unit) = panel.chart;
-    let y = |value: Option<f64>| value.map(|value| panel.scale.y(value * unit.factor()));
     for (index, (extent, span)) in values.iter().zip(&time.points).enumerate() {
-        let (Some(at), Some(top), Some(bottom)) =
-            (y(extent.mean()), y(extent.max()), y(extent.min()))
+        let [Some(middle), Some(max), Some(min)] = [extent.mean(), extent.max(), extent.min()]
         else {
             mean.interrupt();
             continue;
         };
+        let [at, top, bottom] =
+            [middle, max, min].map(|value| panel.scale.y(value * unit.factor()));
         let (x, end) = time.ends(span);
         if time.is_after_gap(index) {
             mean.interrupt();
@@ -263,8 +261,8 @@ pub(super) fn push_areas(
     time: &TimeAxis,
     out: &mut String,
 ) {
-    let has_value = |area: &Area| area.values.iter().any(|one| one.max() > Some(0.0));
-    if !areas.iter().any(has_value) {
+    let mut values = areas.iter().flat_map(|area| &area.values);
+    if !values.any(|value| value.max() > Some(0.0)) {
         return;
     }
     let mut panel = Panel::new((title, question, Unit::Percent), Scale::percent(100.0));
@@ -272,9 +270,10 @@ pub(super) fn push_areas(
     for area in areas {
         let mut path = Path::default();
         for (index, (value, span)) in area.values.iter().zip(&time.points).enumerate() {
-            let Some(value) = value.mean().filter(|value| *value > 0.0) else {
+            let value = value.mean().unwrap_or(0.0);
+            if value <= 0.0 {
                 continue;
-            };
+            }
             let bottom = panel.scale.y(below[index]);
             let top = panel.scale.y(below[index] + value);
             below[index] += value;

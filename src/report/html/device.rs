@@ -132,12 +132,14 @@ impl<'a> Section<'a> {
 
     pub(super) fn push(&self, time: &TimeAxis, out: &mut String) {
         let analysis = &self.page.analysis;
-        let names = self.history.as_ref().and_then(DeviceHistory::names);
         let mut facts = Vec::new();
         if self.label() != self.report.device {
             facts.push(name(&self.report.device));
         }
-        if let Some(names) = names.filter(|names| !names.mountpoints.is_empty()) {
+        if let Some(history) = &self.history
+            && let Some(names) = history.names()
+            && !names.mountpoints.is_empty()
+        {
             facts.push(name(&names.mountpoints));
         }
         let facts = match &*facts.join(", ") {
@@ -158,10 +160,8 @@ impl<'a> Section<'a> {
         *out += &shades(&self.incidents, &id, time);
         out.push_str("<div class=\"panels\">");
         // A chart of one or two intervals shows no more than the table.
-        if let Some(history) = self
-            .history
-            .as_ref()
-            .filter(|_| self.report.busy_intervals >= MIN_CHARTED_INTERVALS)
+        if let Some(history) = &self.history
+            && self.report.busy_intervals >= MIN_CHARTED_INTERVALS
         {
             self.push_charts(history, &id, time, out);
             push_concurrency_charts(history, self.report, out);
@@ -201,7 +201,6 @@ impl<'a> Section<'a> {
         time: &TimeAxis,
         out: &mut String,
     ) {
-        let values = |quantity: &Quantity| (quantity.name, history.values(quantity));
         let threshold = self.page.saturation_threshold;
         for (at, chart) in CHARTS.iter().enumerate() {
             let ((title, ..), _) = chart;
@@ -215,7 +214,14 @@ impl<'a> Section<'a> {
                 "Bandwidth" => self.limits(RateUnit::Kib),
                 _ => Vec::new(),
             };
-            push_chart(chart, values, &references, shades, time, out);
+            push_chart(
+                chart,
+                |one| (one.name, history.values(one)),
+                &references,
+                shades,
+                time,
+                out,
+            );
         }
     }
 
@@ -223,10 +229,12 @@ impl<'a> Section<'a> {
     fn limits(&self, unit: RateUnit) -> Vec<(f64, String)> {
         let mut found: Vec<(f64, String)> = Vec::new();
         for placed in &self.incidents {
-            let limit = placed.summary.incident.limit();
-            let Some(limit) = limit.filter(|limit| limit.unit == unit) else {
+            let Some(limit) = placed.summary.incident.limit() else {
                 continue;
             };
+            if limit.unit != unit {
+                continue;
+            }
             let value = match unit {
                 RateUnit::Requests => limit.value,
                 RateUnit::Kib => limit.value / 1024.0,
@@ -244,13 +252,14 @@ impl<'a> Section<'a> {
 
     /// The highest unloaded latency known and the saturation threshold of the direction with more requests.
     fn latency_references(&self, saturation_threshold: f64) -> Vec<(f64, String)> {
-        let (mut references, mut highest) = (Vec::new(), 0.0);
+        let mut references = Vec::new();
+        let mut highest = 0.0;
         for (word, of) in [("read", &self.report.read), ("write", &self.report.write)] {
             let rate = of.iops.mean.unwrap_or(0.0);
-            let Some(baseline_ms) = of.baseline_await_ms.filter(|_| of.has_requests()) else {
-                continue;
-            };
-            if rate >= highest {
+            if let Some(baseline_ms) = of.baseline_await_ms
+                && of.has_requests()
+                && rate >= highest
+            {
                 highest = rate;
                 let saturated_ms = baseline_ms * saturation_threshold;
                 let (baseline, saturated) = (time_text(baseline_ms), time_text(saturated_ms));
@@ -342,15 +351,16 @@ fn push_layer(
         *out += &format!("<div class=\"layer\"><b>{}</b></div>", name(device));
         return;
     };
-    let max_queue = queues
-        .layers
-        .iter()
-        .filter_map(|layer| layer.queue)
-        .fold(0.0, f64::max);
-    let share = layer
-        .queue
-        .filter(|_| max_queue > 0.0)
-        .map_or(0.0, |queue| 100.0 * queue / max_queue);
+    let mut max_queue: f64 = 0.0;
+    for layer in &queues.layers {
+        max_queue = max_queue.max(layer.queue.unwrap_or(0.0));
+    }
+    let mut share = 0.0;
+    if let Some(queue) = layer.queue
+        && max_queue > 0.0
+    {
+        share = 100.0 * queue / max_queue;
+    }
     let class = if is_waiting { " waiting" } else { "" };
     let current = if device == shown { " current" } else { "" };
     *out += &format!(
@@ -362,12 +372,17 @@ fn push_layer(
 
 /// The numbers of a layer: `queue 23.9, 11.9 ms, 2,000 requests/s`.
 fn layer_text(layer: &Layer) -> String {
-    let parts = [
-        layer.queue.map(|mean| format!("queue {}", queue(mean))),
-        layer.await_ms.map(time_text),
-        layer.iops.map(|iops| per_second(iops, "requests")),
-    ];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    let mut parts = Vec::new();
+    if let Some(mean) = layer.queue {
+        parts.push(format!("queue {}", queue(mean)));
+    }
+    if let Some(ms) = layer.await_ms {
+        parts.push(time_text(ms));
+    }
+    if let Some(iops) = layer.iops {
+        parts.push(per_second(iops, "requests"));
+    }
+    parts.join(", ")
 }
 
 /// The shades of the points by time, from the first to the last.
@@ -375,23 +390,31 @@ const TIME_CLASSES: usize = 5;
 /// The lowest concurrency on the axis: below it, two requests are hardly ever in flight together.
 const MIN_CONCURRENCY: f64 = 0.01;
 
-/// Concurrency, value and shade of points of time.
-type Points = Vec<(f64, f64, usize)>;
+/// What a device did in a point of time.
+struct Dot {
+    concurrency: f64,
+    value: f64,
+    shade: usize,
+}
 
 /// The points of a quantity; `None` if there are too few for a chart.
-fn points_of(history: &DeviceHistory<'_>, quantity: &Quantity) -> Option<Points> {
+fn dots_of(history: &DeviceHistory<'_>, quantity: &Quantity) -> Option<Vec<Dot>> {
     let concurrency = history.values(&CONCURRENCY);
-    let mut points = Points::new();
+    let mut dots = Vec::new();
     for (index, (queue, value)) in concurrency.iter().zip(history.values(quantity)).enumerate() {
         let shade = index * TIME_CLASSES / concurrency.len();
         if let (Some(queue), Some(value)) = (queue.mean(), value.mean())
             && queue > 0.0
             && value > 0.0
         {
-            points.push((queue.max(MIN_CONCURRENCY), value, shade));
+            dots.push(Dot {
+                concurrency: queue.max(MIN_CONCURRENCY),
+                value,
+                shade,
+            });
         }
     }
-    (points.len() >= 3).then_some(points)
+    (dots.len() >= 3).then_some(dots)
 }
 
 /// The least and the greatest of some values.
@@ -420,14 +443,15 @@ pub(super) fn push_concurrency_charts(
         Unit::Milliseconds,
     );
     for (chart, quantity) in [(throughput, &IOPS), (latency, &AWAIT_MS)] {
-        let Some(points) = points_of(history, quantity) else {
+        let Some(dots) = dots_of(history, quantity) else {
             continue;
         };
         let is_throughput = chart == throughput;
-        let known_max = capacity
-            .max_iops
-            .filter(|_| is_throughput && capacity.is_max_known);
-        let (min, max) = range(points.iter().map(|(_, value, _)| *value));
+        let known_max = match is_throughput && capacity.is_max_known {
+            true => capacity.max_iops,
+            false => None,
+        };
+        let (min, max) = range(dots.iter().map(|dot| dot.value));
         let scale = match is_throughput {
             true => Scale::linear(max.max(known_max.unwrap_or(0.0))),
             false => Scale::log(min, max),
@@ -442,7 +466,7 @@ pub(super) fn push_concurrency_charts(
             };
             rings.push((level.queue, value));
         }
-        let concurrency = draw_points(&points, rings, &mut panel);
+        let concurrency = draw_dots(&dots, rings, &mut panel);
         if is_throughput {
             draw_knee(&concurrency, capacity, &mut panel);
         }
@@ -460,18 +484,24 @@ fn x_of(concurrency: &Scale, value: f64) -> i32 {
 }
 
 /// Draws the points, a path for each shade, and a ring for each level of concurrency; returns the scale of concurrency.
-fn draw_points(points: &Points, rings: Vec<(f64, f64)>, panel: &mut Panel<'_>) -> Scale {
-    let (min, max) = range(points.iter().map(|(queue, ..)| *queue));
+fn draw_dots(dots: &[Dot], rings: Vec<(f64, f64)>, panel: &mut Panel<'_>) -> Scale {
+    let (min, max) = range(dots.iter().map(|dot| dot.concurrency));
     let concurrency = Scale::log(min, max);
-    let shades = (0..TIME_CLASSES).map(|class| format!("class=\"dot t{class}\" d=\"M4 4h0\""));
-    panel.add_shades("earlier", "later", shades);
-    for class in 0..TIME_CLASSES {
+    let mut swatches = Vec::new();
+    for shade in 0..TIME_CLASSES {
+        swatches.push(format!("class=\"dot t{shade}\" d=\"M4 4h0\""));
         let mut path = Path::default();
-        for (queue, value, _) in points.iter().filter(|(.., shade)| *shade == class) {
-            path.dot(x_of(&concurrency, *queue), panel.scale.y(*value));
+        for dot in dots {
+            if dot.shade == shade {
+                path.dot(
+                    x_of(&concurrency, dot.concurrency),
+                    panel.scale.y(dot.value),
+                );
+            }
         }
-        panel.draw(&format!("dot t{class}"), path.text());
+        panel.draw(&format!("dot t{shade}"), path.text());
     }
+    panel.add_shades("earlier", "later", &swatches);
     if rings.len() >= 2 {
         let mut path = Path::default();
         for (queue, value) in rings {
@@ -521,14 +551,17 @@ const MAX_COLUMNS: usize = 120;
 /// Appends a heat map; nothing without requests.
 pub(super) fn push_heat_map(counts: &[LatencyCounts], time: &TimeAxis, out: &mut String) {
     let columns = columns(counts, time);
-    let classes = || columns.iter().flat_map(|(_, counts)| counts.counts());
-    let (Some(first), Some(last)) = (
-        classes().map(|one| one.0).min(),
-        classes().map(|one| one.0).max(),
-    ) else {
+    let (mut first, mut last, mut max_count) = (u8::MAX, u8::MIN, 1.0_f64);
+    for (_, counts) in &columns {
+        for (class, count) in counts.counts() {
+            first = first.min(class);
+            last = last.max(class);
+            max_count = max_count.max(count);
+        }
+    }
+    if first > last {
         return;
-    };
-    let max_count = classes().map(|(_, count)| count).fold(1.0, f64::max);
+    }
     let start_ms = LatencyCounts::class_start_ms;
     let scale = Scale::log(start_ms(first), start_ms(last.saturating_add(1)));
     let chart = (
@@ -537,14 +570,8 @@ pub(super) fn push_heat_map(counts: &[LatencyCounts], time: &TimeAxis, out: &mut
         Unit::Milliseconds,
     );
     let mut panel = Panel::new(chart, scale);
-    let path = |shade: usize, width: i32, path: &str| {
-        format!("class=\"heat h{shade}\" stroke-width=\"{width}\" d=\"{path}\"")
-    };
-    panel.add_shades(
-        "fewer",
-        "more requests",
-        (0..SHADES).map(|shade| path(shade, 8, "M4 0v8")),
-    );
+    let swatches = [0, 1, 2, 3, 4].map(|shade| heat_path(shade, 8, "M4 0v8"));
+    panel.add_shades("fewer", "more requests", &swatches);
     let mut paths = vec![Path::default(); SHADES];
     for (span, counts) in &columns {
         let (x, end) = time.ends(span);
@@ -555,9 +582,15 @@ pub(super) fn push_heat_map(counts: &[LatencyCounts], time: &TimeAxis, out: &mut
     }
     let width = time.bar_width(columns.iter().map(|(span, _)| span));
     for (shade, drawn) in paths.iter().enumerate() {
-        panel.drawing += &format!("<path {}/>", path(shade, width, drawn.text()));
+        let attributes = heat_path(shade, width, drawn.text());
+        panel.drawing += &format!("<path {attributes}/>");
     }
     panel.push_over_time(time, out);
+}
+
+/// The attributes of a path in a shade.
+fn heat_path(shade: usize, width: i32, path: &str) -> String {
+    format!("class=\"heat h{shade}\" stroke-width=\"{width}\" d=\"{path}\"")
 }
 
 /// The columns of the map: points that would be too narrow are merged, but not across a gap.

@@ -67,11 +67,7 @@ impl<'a> Page<'a> {
         for report in self.charted() {
             sections.push(self.section(sections.len(), report, &incidents));
         }
-        let anchor = |device: &str| {
-            sections
-                .iter()
-                .position(|section| section.report.device == device)
-        };
+        let anchor = |device: &str| sections.iter().position(|one| one.report.device == device);
         let mut shown = devices_worst_first(self.analysis);
         shown.retain(|report| report.intervals > 0 && report.verdict != Some(Verdict::Idle));
         let mut out = String::with_capacity(1 << 20);
@@ -153,7 +149,10 @@ impl<'a> Page<'a> {
         report: &'b DeviceReport,
         incidents: &'b [PlacedIncident<'b>],
     ) -> Section<'b> {
-        let usage = self.has_who.then(|| self.usage(&report.device)).flatten();
+        let usage = match self.has_who {
+            true => self.usage(&report.device),
+            false => None,
+        };
         Section {
             page: self,
             index,
@@ -172,10 +171,14 @@ impl<'a> Page<'a> {
     fn usage(&self, device: &str) -> Option<UsageHistory> {
         let mut devices = vec![device.to_owned()];
         devices.extend(self.analysis.topology.devices_below(device));
-        devices
-            .iter()
-            .filter_map(|name| self.analysis.history.usage(name))
-            .find(|usage| !usage.cgroups.is_empty())
+        for name in devices {
+            if let Some(usage) = self.analysis.history.usage(&name)
+                && !usage.cgroups.is_empty()
+            {
+                return Some(usage);
+            }
+        }
+        None
     }
 
     fn push_head(&self, headline: &str, axis: &TimeAxis, out: &mut String) {

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::attribution::cgroup_name;
 use crate::intervals::series::{Extent, Fold, TimeSpan};
-use crate::intervals::{History, IncidentSummary, UsageHistory};
+use crate::intervals::{DeviceHistory, History, IncidentSummary, UsageHistory};
 use crate::judge::{DeviceReport, Verdict};
 use crate::quantities::device::*;
 use crate::quantities::host::{self, *};
@@ -43,6 +43,22 @@ impl PlacedIncident<'_> {
         }
         let end = time_of.end_moment(self.begin_s, self.end_s) + &zone;
         escape(&incident_heading(self.summary, &[begin, end]))
+    }
+
+    /// The extent of a quantity of a device during the incident.
+    fn extent(
+        &self,
+        history: &DeviceHistory<'_>,
+        quantity: &Quantity,
+        time_of: &TimeAxis,
+    ) -> Extent {
+        let mut extent = Extent::default();
+        for (value, span) in history.values(quantity).iter().zip(&time_of.points) {
+            if span.end_s > self.begin_s && span.start_s < self.end_s {
+                extent.add(*value);
+            }
+        }
+        extent
     }
 
     /// The times of its beginning and its end.
@@ -87,14 +103,19 @@ pub(super) fn push_headline(
     let has_remedy = remedy_text(&main.summary.incident).is_some();
     let remedy = parts.pop_if(|_| has_remedy);
     let mut paragraphs = vec![parts.join("; "), peak_text(analysis, main, time_of)];
-    paragraphs
-        .extend(remedy.map(|remedy| format!("What to do: {}", remedy.trim_start_matches("to "))));
-    for text in paragraphs.iter().filter(|text| !text.is_empty()) {
-        let dot = if text.ends_with('.') { "" } else { "." };
-        *out += &format!("<p class=\"main\">{}{dot}</p>", escape(text));
+    if let Some(remedy) = remedy {
+        paragraphs.push(format!("What to do: {}", remedy.trim_start_matches("to ")));
     }
-    let layers = main.summary.devices[1..].iter();
-    let layers: Vec<String> = layers.map(|one| name(&one.names.label)).collect();
+    for text in paragraphs {
+        if !text.is_empty() {
+            let dot = if text.ends_with('.') { "" } else { "." };
+            *out += &format!("<p class=\"main\">{}{dot}</p>", escape(&text));
+        }
+    }
+    let mut layers = Vec::new();
+    for one in &main.summary.devices[1..] {
+        layers.push(name(&one.names.label));
+    }
     if !layers.is_empty() {
         let layers = layers.join(", ");
         *out += &format!("<p class=\"main\">Same incident: {layers}.</p>");
@@ -102,18 +123,17 @@ pub(super) fn push_headline(
     if others.is_empty() {
         return;
     }
-    let mut named: Vec<String> = others
-        .iter()
-        .take(MAX_NAMED)
-        .map(|one| short(one, time_of))
-        .collect();
+    let mut named = Vec::new();
+    for other in others.iter().take(MAX_NAMED) {
+        named.push(short(other, time_of));
+    }
     if others.len() > MAX_NAMED {
         named.push(format!("{} more", others.len() - MAX_NAMED));
     }
-    let devices: HashSet<&str> = others
-        .iter()
-        .map(|one| &*one.summary.incident.victim.device)
-        .collect();
+    let mut devices = HashSet::new();
+    for other in others {
+        devices.insert(&*other.summary.incident.victim.device);
+    }
     let on_devices = match devices.len() {
         1 => String::new(),
         several => format!(" on {several} devices"),
@@ -131,20 +151,9 @@ fn peak_text(
     incident: &PlacedIncident<'_>,
     time_of: &TimeAxis,
 ) -> String {
-    let Some(history) = analysis
-        .history
-        .device(&incident.summary.incident.victim.device)
-    else {
+    let victim = &incident.summary.incident.victim.device;
+    let Some(history) = analysis.history.device(victim) else {
         return String::new();
-    };
-    let values = |quantity: &Quantity| {
-        let mut extent = Extent::default();
-        for (value, span) in history.values(quantity).iter().zip(&time_of.points) {
-            if span.end_s > incident.begin_s && span.start_s < incident.end_s {
-                extent.add(*value);
-            }
-        }
-        extent
     };
     let mut peaks = Vec::new();
     for (word, quantity) in [
@@ -152,20 +161,35 @@ fn peak_text(
         ("writes", &WRITE_AWAIT_MS),
         ("flushes", &FLUSH_AWAIT_MS),
     ] {
-        let highest = values(quantity).max().filter(|highest| *highest > 0.0);
-        peaks.extend(highest.map(|highest| format!("{word} {}", time_text(highest))));
+        let highest = incident
+            .extent(&history, quantity, time_of)
+            .max()
+            .unwrap_or(0.0);
+        if highest > 0.0 {
+            peaks.push(format!("{word} {}", time_text(highest)));
+        }
     }
     // While nothing completes, the kernel counts no queue.
-    let longest = values(&QUEUE).max().filter(|longest| *longest > 0.0);
-    peaks.extend(longest.map(|longest| format!("queue {}", queue(longest))));
+    let longest = incident
+        .extent(&history, &QUEUE, time_of)
+        .max()
+        .unwrap_or(0.0);
+    if longest > 0.0 {
+        peaks.push(format!("queue {}", queue(longest)));
+    }
     let mut rates = Vec::new();
     for (unit, rate, factor) in [
         ("reads/s", &READS_PER_S, 1.0),
         ("writes/s", &WRITES_PER_S, 1.0),
         ("MiB/s", &KIB_PER_S, 1.0 / 1024.0),
     ] {
-        let mean = values(rate).mean().filter(|mean| *mean > 0.0);
-        rates.extend(mean.map(|mean| format!("{} {unit}", number(mean * factor))));
+        let mean = incident
+            .extent(&history, rate, time_of)
+            .mean()
+            .unwrap_or(0.0);
+        if mean > 0.0 {
+            rates.push(format!("{} {unit}", number(mean * factor)));
+        }
     }
     let mut parts = Vec::new();
     for (lead, list) in [("Peak:", peaks), ("On average", rates)] {
@@ -174,12 +198,11 @@ fn peak_text(
         }
     }
     let mut text = parts.join(". ");
-    let limit = incident.summary.incident.limit();
-    if let Some(owner) = limit.and_then(|limit| limit.owner) {
-        text += &format!(
-            "; the limit is that of {}, not of the device",
-            cgroup_name(&owner)
-        );
+    if let Some(limit) = incident.summary.incident.limit()
+        && let Some(owner) = limit.owner
+    {
+        let owner = cgroup_name(&owner);
+        text += &format!("; the limit is that of {owner}, not of the device");
     }
     text
 }
@@ -457,22 +480,36 @@ static TASK_CHARTS: &[LineChart<HostQuantity>] = &[
 /// Appends the charts; nothing without values.
 pub(super) fn push_host_charts(history: &History, time: &TimeAxis, out: &mut String) {
     let total = history.total();
-    let of_disks = |quantity: &Quantity| (quantity.name, total.values(quantity));
-    DISK_CHARTS
-        .iter()
-        .for_each(|chart| push_chart(chart, of_disks, &[], "", time, out));
-    let cpu = [
+    for chart in DISK_CHARTS {
+        push_chart(
+            chart,
+            |one| (one.name, total.values(one)),
+            &[],
+            "",
+            time,
+            out,
+        );
+    }
+    let mut cpu = Vec::new();
+    for (label, quantity, class) in [
         ("system", CPU_SYSTEM_PCT, "a2"),
         ("user", CPU_USER_PCT, "a1"),
         ("stolen", CPU_STEAL_PCT, "a4"),
         ("available", CPU_AVAILABLE_PCT, "rest"),
-    ]
-    .map(|(label, quantity, class)| area(label, quantity.name, class, history.host(&quantity)));
+    ] {
+        cpu.push(area(label, quantity.name, class, history.host(&quantity)));
+    }
     push_areas("CPU", "Is there CPU left? ", &cpu, "", time, out);
-    let of_tasks = |quantity: &HostQuantity| (quantity.name, history.host(quantity));
-    TASK_CHARTS
-        .iter()
-        .for_each(|chart| push_chart(chart, of_tasks, &[], "", time, out));
+    for chart in TASK_CHARTS {
+        push_chart(
+            chart,
+            |one| (one.name, history.host(one)),
+            &[],
+            "",
+            time,
+            out,
+        );
+    }
 }
 
 fn area(label: &str, key: &str, class: &'static str, values: Vec<Extent>) -> Area {
@@ -490,8 +527,10 @@ pub(super) fn host_data(history: &History) -> Group<'_> {
     for quantity in &host::CHARTED {
         series.push((quantity.name, history.host(quantity)));
     }
-    for (_, quantity, _) in DISK_CHARTS.iter().flat_map(|(_, lines)| *lines) {
-        series.push((quantity.name, total.values(quantity)));
+    for (_, lines) in DISK_CHARTS {
+        for (_, quantity, _) in *lines {
+            series.push((quantity.name, total.values(quantity)));
+        }
     }
     series.retain(|(_, values)| !values.iter().all(Extent::is_empty));
     Group {
@@ -509,28 +548,26 @@ const MAX_TASKS: usize = 20;
 /// The shares of a device's bytes: the largest cgroup first, then all others and the bytes that belong to no cgroup.
 pub(super) fn areas(usage: &UsageHistory) -> Vec<Area> {
     const CLASSES: [&str; MAX_SHOWN] = ["a1", "a2", "a3", "a4"];
-    let points = usage.others.len();
     let (shown, others) = usage.cgroups.split_at(usage.cgroups.len().min(MAX_SHOWN));
-    let sum = |all: &[&Vec<f64>]| -> Vec<f64> {
-        let at = |point: usize| all.iter().map(|bytes| bytes[point]).sum();
-        (0..points).map(at).collect()
-    };
     let mut parts = Vec::new();
     for (cgroup, class) in shown.iter().zip(CLASSES) {
         let (label, key) = (cgroup_name(&cgroup.path), sanitize(&cgroup.path));
         let area = area(&label, &format!("cgroup {key}"), class, Vec::new());
         parts.push((area, cgroup.bytes.clone()));
     }
-    let mut rest: Vec<&Vec<f64>> = others.iter().map(|cgroup| &cgroup.bytes).collect();
-    rest.push(&usage.others);
+    let mut of_others = usage.others.clone();
+    for cgroup in others {
+        add_each(&mut of_others, &cgroup.bytes);
+    }
     let (other, none) = ("other cgroups", "no cgroup");
-    parts.push((area(other, other, "a5", Vec::new()), sum(&rest)));
-    parts.push((
-        area(none, none, "rest", Vec::new()),
-        usage.unattributed.clone(),
-    ));
-    let total = |point: usize| -> f64 { parts.iter().map(|(_, bytes)| bytes[point]).sum() };
-    let totals: Vec<f64> = (0..points).map(total).collect();
+    parts.push((area(other, other, "a5", Vec::new()), of_others));
+    let unattributed = usage.unattributed.clone();
+    parts.push((area(none, none, "rest", Vec::new()), unattributed));
+
+    let mut totals = vec![0.0; usage.others.len()];
+    for (_, bytes) in &parts {
+        add_each(&mut totals, bytes);
+    }
     let mut areas = Vec::new();
     for (mut area, bytes) in parts {
         let mut is_seen = areas.len() < shown.len();
@@ -548,11 +585,19 @@ pub(super) fn areas(usage: &UsageHistory) -> Vec<Area> {
     areas
 }
 
+fn add_each(sums: &mut [f64], values: &[f64]) {
+    for (sum, value) in sums.iter_mut().zip(values) {
+        *sum += value;
+    }
+}
+
 /// Appends the table of the cgroups that used a device.
 pub(super) fn push_cgroup_table(usage: &UsageHistory, out: &mut String) {
     let cgroups = &usage.cgroups;
-    let all: f64 = cgroups.iter().map(|cgroup| cgroup.total_bytes).sum::<f64>()
-        + usage.others.iter().chain(&usage.unattributed).sum::<f64>();
+    let mut all: f64 = usage.others.iter().chain(&usage.unattributed).sum();
+    for cgroup in cgroups {
+        all += cgroup.total_bytes;
+    }
     if all <= 0.0 || cgroups.is_empty() {
         return;
     }
@@ -606,10 +651,9 @@ pub(super) fn push_blocked_tasks(history: &History, time: &TimeAxis, out: &mut S
          <div class=\"scroll\"><table><thead><tr><th>task<th>cgroup<th class=\"n\">seen for<th>first<th>last</tr></thead><tbody>",
     );
     for task in tasks.iter().take(MAX_TASKS) {
-        let thread = if task.tid == task.pid {
-            String::new()
-        } else {
-            format!(" (thread {})", task.tid)
+        let thread = match task.tid == task.pid {
+            true => String::new(),
+            false => format!(" (thread {})", task.tid),
         };
         let cgroup = task.cgroup.as_deref().map(cgroup_name).unwrap_or_default();
         *out += &format!(

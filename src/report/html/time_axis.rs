@@ -89,11 +89,10 @@ impl TimeAxis {
 
     /// Returns a time in this format; the time since the first sample, without a wall clock, has these decimals.
     fn text(&self, seconds: f64, format: &str, decimals: usize) -> String {
-        let zoned = self.zoned(seconds);
-        zoned.map_or_else(
-            || elapsed(seconds, decimals),
-            |zoned| zoned.strftime(format).to_string(),
-        )
+        match self.zoned(seconds) {
+            Some(zoned) => zoned.strftime(format).to_string(),
+            None => elapsed(seconds, decimals),
+        }
     }
 
     /// Returns a time with seconds, and with its date if the axis spans several days.
@@ -107,8 +106,7 @@ impl TimeAxis {
 
     /// Returns the end of a range of time, with its date only if that differs from the date of the beginning.
     pub(super) fn end_moment(&self, begin_s: f64, end_s: f64) -> String {
-        let date = |seconds| self.zoned(seconds).map(|zoned| zoned.date());
-        if date(begin_s) == date(end_s) {
+        if self.date(begin_s) == self.date(end_s) {
             self.clock(end_s)
         } else {
             self.moment(end_s)
@@ -123,8 +121,11 @@ impl TimeAxis {
 
     /// Returns whether the span begins and ends on different days.
     pub(super) fn spans_days(&self) -> bool {
-        let date = |seconds| self.zoned(seconds).map(|zoned| zoned.date());
-        date(self.span.start_s) != date(self.span.end_s)
+        self.date(self.span.start_s) != self.date(self.span.end_s)
+    }
+
+    fn date(&self, seconds: f64) -> Option<jiff::civil::Date> {
+        Some(self.zoned(seconds)?.date())
     }
 
     /// Returns the times from which each UTC offset applies, with the seconds by which local time is then ahead of UTC;
@@ -150,10 +151,9 @@ impl TimeAxis {
     /// The positions and labels of the ticks: round times on the clock. At the beginning of a day, the label is its date.
     pub(super) fn ticks(&self) -> Vec<(f64, String)> {
         let length_s = self.span.end_s - self.span.start_s;
-        let fits = |step: &f64| length_s / step <= MAX_TIME_INTERVALS;
         let step_s = STEPS_S
             .into_iter()
-            .find(fits)
+            .find(|step| length_s / step <= MAX_TIME_INTERVALS)
             .unwrap_or((length_s / MAX_TIME_INTERVALS / 86_400.0).ceil() * 86_400.0);
         let offset_s = f64::from(self.utc_offsets()[0].1);
         let first = ((self.span.start_s + offset_s) / step_s - 1e-9).ceil();

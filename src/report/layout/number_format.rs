@@ -134,15 +134,17 @@ pub(crate) fn multiple(value: f64) -> String {
 /// Formats bytes as lsblk does: `953.9G`, in powers of 1024, with one decimal unless it is 0.
 pub(crate) fn lsblk_size(bytes: u64) -> String {
     let mut unit: u128 = 1;
-    let mut letters = "BKMGTPE".chars();
-    let mut letter = letters.next();
-    let tenths = |unit: u128| (u128::from(bytes) * 10 + unit / 2) / unit;
-    while tenths(unit) >= 10_240 {
+    let mut tenths = u128::from(bytes) * 10;
+    let mut letter = 'B';
+    for larger in "KMGTPE".chars() {
+        if tenths < 10_240 {
+            break;
+        }
         unit *= 1024;
-        letter = letters.next();
+        tenths = (u128::from(bytes) * 10 + unit / 2) / unit;
+        letter = larger;
     }
-    let (whole, decimal) = (tenths(unit) / 10, tenths(unit) % 10);
-    let letter = letter.unwrap_or('B');
+    let (whole, decimal) = (tenths / 10, tenths % 10);
     if decimal == 0 {
         format!("{whole}{letter}")
     } else {
@@ -152,12 +154,12 @@ pub(crate) fn lsblk_size(bytes: u64) -> String {
 
 /// Bytes with a decimal unit: `512 B`, `1.5 kB`, `12.0 MB`.
 pub(crate) fn bytes(bytes: u64) -> String {
-    let scaled = |unit: f64| bytes as f64 / unit;
+    let amount = bytes as f64;
     match bytes {
         0..1_000 => format!("{bytes} B"),
-        1_000..1_000_000 => fixed(scaled(1e3), 1, " kB"),
-        1_000_000..1_000_000_000 => fixed(scaled(1e6), 1, " MB"),
-        _ => fixed(scaled(1e9), 1, " GB"),
+        1_000..1_000_000 => fixed(amount / 1e3, 1, " kB"),
+        1_000_000..1_000_000_000 => fixed(amount / 1e6, 1, " MB"),
+        _ => fixed(amount / 1e9, 1, " GB"),
     }
 }
 

@@ -17,16 +17,19 @@ pub(crate) enum Point {
 pub(crate) fn sparkline(points: &[Point], (low, high): (f64, f64)) -> String {
     let top = BLOCKS.len() - 1;
     let span = (high / low).ln();
-    let draw = |point: &Point| match *point {
-        Point::Gap => '~',
-        Point::Nothing => ' ',
-        Point::Value(value) if value.is_infinite() => '!',
-        Point::Value(value) => {
-            let level = (value / low).max(1.0).ln() / span * top as f64;
-            BLOCKS[(level.round() as usize).min(top)]
-        }
-    };
-    points.iter().map(draw).collect()
+    let mut line = String::new();
+    for point in points {
+        line.push(match *point {
+            Point::Gap => '~',
+            Point::Nothing => ' ',
+            Point::Value(value) if value.is_infinite() => '!',
+            Point::Value(value) => {
+                let level = (value / low).max(1.0).ln() / span * top as f64;
+                BLOCKS[(level.round() as usize).min(top)]
+            }
+        });
+    }
+    line
 }
 
 #[cfg(test)]

@@ -13,24 +13,23 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
 /// Appends a text in lines of at most `width` terminal columns: the first after `first`, the others after `next`, which
 /// must be as wide.
 pub(crate) fn push_lines(text: &str, [first, next]: [&str; 2], width: usize, out: &mut Vec<u8>) {
-    for (at, line) in wrap(text, width.saturating_sub(first.len()).max(1))
-        .iter()
-        .enumerate()
-    {
-        out.extend_from_slice(if at == 0 { first } else { next }.as_bytes());
+    let mut before = first;
+    for line in wrap(text, width.saturating_sub(first.len()).max(1)) {
+        out.extend_from_slice(before.as_bytes());
         out.extend_from_slice(line.as_bytes());
         out.push(b'\n');
+        before = next;
     }
 }
 
 /// Joins paths by commas in lines of at most `width` terminal columns. A path that does not fit on one line is broken,
 /// preferably after a slash or a blank.
 pub(crate) fn wrap_list(paths: &[String], width: usize) -> Vec<String> {
-    let with_comma = |(index, path): (usize, &String)| {
-        let comma = if index + 1 < paths.len() { "," } else { "" };
-        format!("{path}{comma}")
-    };
-    fill(paths.iter().enumerate().map(with_comma), width, &['/', ' '])
+    let mut words = paths.to_vec();
+    for path in words.iter_mut().rev().skip(1) {
+        path.push(',');
+    }
+    fill(words, width, &['/', ' '])
 }
 
 /// Fills lines with words; a word that is longer than a line is broken, preferably after one of `breaks`.
@@ -54,15 +53,12 @@ fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in text.split(' ').filter(|word| !word.is_empty()) {
         let is_unit = UNITS.contains(&word.trim_end_matches([',', '.', ';', ':', ')']));
-        match words
-            .last_mut()
-            .filter(|last| is_unit && last.ends_with(|c: char| c.is_ascii_digit()))
-        {
-            Some(number) => {
+        match words.last_mut() {
+            Some(number) if is_unit && number.ends_with(|c: char| c.is_ascii_digit()) => {
                 number.push(' ');
                 number.push_str(word);
             }
-            None => words.push(word.to_owned()),
+            _ => words.push(word.to_owned()),
         }
     }
     words
@@ -73,13 +69,14 @@ fn break_word(word: &str, width: usize, breaks: &[char]) -> Vec<String> {
     let mut pieces = Vec::new();
     let mut rest = word;
     while rest.width() > width {
-        let end = prefix_length(rest, width);
-        // A break far to the left would waste most of the line.
-        let preferred = rest[..end]
-            .rfind(breaks)
-            .map(|at| at + 1)
-            .filter(|at| *at > end / 4);
-        let (piece, after) = rest.split_at(preferred.unwrap_or(end));
+        let mut end = prefix_length(rest, width);
+        if let Some(at) = rest[..end].rfind(breaks)
+            // A break far to the left would waste most of the line.
+            && at + 1 > end / 4
+        {
+            end = at + 1;
+        }
+        let (piece, after) = rest.split_at(end);
         pieces.push(piece.to_owned());
         rest = after;
     }
@@ -92,13 +89,13 @@ fn break_word(word: &str, width: usize, breaks: &[char]) -> Vec<String> {
 /// Returns the length in bytes of the longest prefix that fits into `width` terminal columns, at least one character.
 fn prefix_length(text: &str, width: usize) -> usize {
     let mut used = 0;
-    let exceeds = |(at, c): &(usize, char)| {
+    for (at, c) in text.char_indices() {
         used += c.width().unwrap_or(0);
-        used > width && *at > 0
-    };
-    text.char_indices()
-        .find(exceeds)
-        .map_or(text.len(), |(at, _)| at)
+        if used > width && at > 0 {
+            return at;
+        }
+    }
+    text.len()
 }
 
 /// Returns the number of columns that a text takes.
@@ -126,12 +123,16 @@ pub(crate) fn ellipsize(text: &str, width: usize) -> String {
 
 /// Takes as many characters as fit into `width` columns.
 fn take_width(characters: impl Iterator<Item = char>, width: usize) -> String {
+    let mut taken = String::new();
     let mut used = 0;
-    let fits = |c: &char| {
+    for c in characters {
         used += c.width().unwrap_or(0);
-        used <= width
-    };
-    characters.take_while(fits).collect()
+        if used > width {
+            break;
+        }
+        taken.push(c);
+    }
+    taken
 }
 
 #[cfg(test)]

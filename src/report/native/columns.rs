@@ -15,6 +15,7 @@ use crate::report::layout::number_format::{
     queue_figure, size_figure, time_figure,
 };
 use crate::sanitize::sanitize;
+use crate::typo::did_you_mean;
 
 /// The width of the verdict, with the blank before it.
 pub(super) const VERDICT_WIDTH: usize = 10;
@@ -36,7 +37,7 @@ pub(super) struct Column {
     text: CellText,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum CellText {
     Number,
     /// A latency, marked if it is an estimate, emphasized by the saturation of its requests.
@@ -186,18 +187,24 @@ impl Column {
         if matches!(text, b"-" | b"0" | b"0%") {
             return Emphasis::Dim;
         }
-        let is_trouble = activity.shown_verdict.is_some_and(Verdict::is_trouble);
+        // A device below the one that suffers is in no trouble, nor is one whose trouble costs nobody anything.
+        let suffers = match &activity.incident {
+            Some(ongoing) => ongoing.is_victim,
+            None => self.text != CellText::Verdict,
+        };
+        let Some(verdict) = activity
+            .shown_verdict
+            .filter(|verdict| suffers && verdict.is_trouble())
+        else {
+            return Emphasis::Plain;
+        };
         match self.text {
-            Latency | Saturation if is_trouble => {
+            Latency | Saturation => {
                 let saturation = self.quantity.requests.saturation(&activity.judged);
                 Emphasis::of_saturation(saturation, threshold)
             }
-            // Trouble that costs nobody anything belongs to no incident.
-            CellText::Verdict if activity.incident.is_some() => match activity.judged.verdict() {
-                Some(Verdict::Queueing) => Emphasis::Warning,
-                Some(verdict) if verdict.is_trouble() => Emphasis::Alert,
-                _ => Emphasis::Plain,
-            },
+            CellText::Verdict if verdict == Verdict::Queueing => Emphasis::Warning,
+            CellText::Verdict => Emphasis::Alert,
             _ => Emphasis::Plain,
         }
     }
@@ -275,7 +282,8 @@ impl FromStr for ColumnList {
             let title = find(word).map_or(word, |quantity| quantity.title);
             let column = keys().find(|column| column.title.eq_ignore_ascii_case(title));
             columns.push(column.ok_or_else(|| {
-                format!("there is no column '{word}'; 'blkstat help columns' lists them")
+                let end = did_you_mean(word, sort_keys(), "'blkstat help columns' lists them");
+                format!("there is no column '{word}'{end}")
             })?);
         }
         Ok(Self(columns))
@@ -289,12 +297,17 @@ pub fn sort_keys() -> impl Iterator<Item = &'static str> {
 
 /// Returns the value of a device by which a key sorts it: the largest comes first.
 pub fn sort_value(key: &str, device: &DeviceInterval) -> f64 {
-    let of_activity = |activity| keys().find(|one| one.title == key)?.value(activity);
-    match device.activity() {
-        // A stalled device may have no value, but matters most.
-        Some(activity) if activity.stalled_s > 0.0 => f64::INFINITY,
-        activity => activity.and_then(of_activity).unwrap_or(-1.0),
+    let Some(activity) = device.activity() else {
+        return -1.0;
+    };
+    // A stalled device may have no value, but matters most.
+    if activity.stalled_s > 0.0 {
+        return f64::INFINITY;
     }
+    let column = keys().find(|column| column.title == key);
+    column
+        .and_then(|column| column.value(activity))
+        .unwrap_or(-1.0)
 }
 
 /// Returns the columns with their meanings, for the manual.

@@ -283,13 +283,9 @@ pub(crate) fn state_message(state: &DeviceState, width: usize) -> Option<(String
     Some((message.fitting(width)?.clone(), message.emphasis))
 }
 
-/// Returns the line of a device that appeared or disappeared.
+/// Returns the line of a device that appeared or disappeared: `sdb disappeared`.
 pub(crate) fn event_text(event: &DeviceEvent) -> String {
-    let sign = match event.kind {
-        EventKind::Appeared | EventKind::AppearedBriefly => '+',
-        EventKind::Disappeared | EventKind::Reappeared => '-',
-    };
-    format!("{sign} {} {}", event.names.label, kind_text(event.kind))
+    format!("{} {}", event.names.label, kind_text(event.kind))
 }
 
 fn kind_text(kind: EventKind) -> &'static str {

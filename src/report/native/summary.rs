@@ -1,7 +1,6 @@
 //! The summary of a run: for each device the means, and the peaks with their times. The peak of a rate is a maximum, which may
 //! be good or bad; the peak of a latency, queue or stall is the worst value.
 
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::columns::format_of;
@@ -17,10 +16,18 @@ use crate::sanitize::sanitize;
 
 /// Returns the format of times: with the date if the run spans several days.
 fn time_format(span: &RunSpan, zone: &TimeZone) -> &'static str {
-    let day = |at: Timestamp| at.to_zoned(zone.clone()).date();
-    match span.times {
-        Some((first, last)) if day(first) != day(last) => "%Y-%m-%d %H:%M:%S",
-        _ => "%H:%M:%S",
+    if let Some((first, last)) = span.times
+        && first.to_zoned(zone.clone()).date() != last.to_zoned(zone.clone()).date()
+    {
+        return "%Y-%m-%d %H:%M:%S";
+    }
+    "%H:%M:%S"
+}
+
+fn peak_time(peak: &Peak, zone: &TimeZone, format: &str) -> String {
+    match peak.at {
+        Some(at) => at.to_zoned(zone.clone()).strftime(format).to_string(),
+        None => String::new(),
     }
 }
 
@@ -31,12 +38,6 @@ fn device_rows(
     time_format: &str,
     is_short: bool,
 ) -> Vec<[String; 5]> {
-    let when = |peak: &Peak| {
-        let at = peak
-            .at
-            .map(|at| at.to_zoned(zone.clone()).strftime(time_format).to_string());
-        at.unwrap_or_default()
-    };
     let peaks = [
         (READS_PER_S, &summary.reads.per_s),
         (READ_KIB_PER_S, &summary.reads.kib_per_s),
@@ -55,7 +56,7 @@ fn device_rows(
                 quantity_text(&quantity, &summary.sum),
                 if is_rate { MAX } else { WORST }.to_owned(),
                 format_of(quantity.unit)(peak.value).text(),
-                when(peak),
+                peak_time(peak, zone, time_format),
             ]);
         }
     }
@@ -71,7 +72,7 @@ fn device_rows(
             String::new(),
             WORST.to_owned(),
             length,
-            when(stall),
+            peak_time(stall, zone, time_format),
         ]);
     }
     rows
@@ -141,6 +142,8 @@ pub(super) fn draw_summary(
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
+
     use super::*;
     use crate::judge::{Assessment, Judged};
     use crate::metrics::{Completed, Interval};

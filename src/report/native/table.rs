@@ -43,19 +43,30 @@ fn limit_beside(activity: &DeviceActivity) -> Option<&ReachedLimit> {
         .filter(|reached| !reached.holds_device)
 }
 
-/// The calm devices that have no line of their own: `48 more devices, ok, at most 3.1% util`.
+/// The calm devices that have no line of their own: `18 more devices, ok, at most 3.1% util; 30 idle`.
 fn folded_text(devices: &[DeviceInterval]) -> String {
     let mut most = 0.0_f64;
+    let mut idle_count = 0;
     for device in devices {
-        if let Some(stats) = device.stats() {
+        if is_idle(device) {
+            idle_count += 1;
+        } else if let Some(stats) = device.stats() {
             most = most.max(stats.util_pct().unwrap_or(0.0));
         }
     }
-    format!(
+    let ok_count = devices.len() as u64 - idle_count;
+    if ok_count == 0 {
+        return counted(idle_count, "idle device");
+    }
+    let ok = format!(
         "{}, ok, at most {} util",
-        counted(devices.len() as u64, "more device"),
+        counted(ok_count, "more device"),
         percent(most)
-    )
+    );
+    if idle_count == 0 {
+        return ok;
+    }
+    format!("{ok}; {idle_count} idle")
 }
 
 /// What a screen has said and still holds: only what changes is said again.
@@ -172,12 +183,7 @@ impl TableWriter {
         self.push_line("", Emphasis::Plain, out);
         self.push_host_texts(rows, out);
         for event in &rows.events {
-            let text = event_text(event);
-            self.push_line(
-                &ellipsize(&sanitize(&text), self.width),
-                Emphasis::Warning,
-                out,
-            );
+            self.explain(&sanitize(&event_text(event)), Emphasis::Warning, out);
         }
         if are_titles_due && !lines.is_empty() {
             self.push_titles(out);
@@ -201,7 +207,7 @@ impl TableWriter {
     }
 
     /// Returns how many of the devices, the remarkable ones first, get a line of their own: on a screen no more calm ones
-    /// than fit on it.
+    /// than fit on it, and if not all fit, no idle ones.
     fn shown_count(&self, devices: &[DeviceInterval]) -> usize {
         if !self.is_screen {
             return devices.len();
@@ -214,7 +220,12 @@ impl TableWriter {
         }
         // The others are for the host, the titles and explanations.
         let room = self.rows - self.rows.div_ceil(3);
-        devices.len().min(room.max(first_calm))
+        if devices.len() <= room {
+            return devices.len();
+        }
+        let last_working = devices.iter().rposition(|device| !is_idle(device));
+        let working_count = last_working.map_or(0, |last| last + 1);
+        working_count.min(room).max(first_calm)
     }
 
     /// Appends what keeps programs waiting whatever the disks do, once on each screen: the host line goes on to show its
@@ -548,6 +559,10 @@ impl TableWriter {
 
 fn is_calm(device: &DeviceInterval) -> bool {
     device.activity().is_some() && device.shown_verdict() <= Some(Verdict::Ok)
+}
+
+fn is_idle(device: &DeviceInterval) -> bool {
+    device.shown_verdict() == Some(Verdict::Idle)
 }
 
 #[cfg(test)]

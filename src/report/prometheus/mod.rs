@@ -123,6 +123,32 @@ enum Value {
 /// A label: its name and its value.
 type Label<'a> = (&'a str, &'a str);
 
+/// The names of all labels that metrics have.
+pub const LABELS: [&str; 22] = [
+    "begin_known",
+    "cause",
+    "cgroup",
+    "device",
+    "direction",
+    "identity",
+    "incident",
+    "kind",
+    "le",
+    "model",
+    "name",
+    "owner",
+    "pod_uid",
+    "pv",
+    "quantile",
+    "role",
+    "serial",
+    "source",
+    "state",
+    "verdict",
+    "version",
+    "victim",
+];
+
 /// Writes metrics at the end of a text.
 struct Metrics<'a> {
     /// The name of the family whose metrics are written.
@@ -197,6 +223,7 @@ impl<'a> Metrics<'a> {
             self.out.extend_from_slice(self.common_labels.as_bytes());
         }
         for (name, value) in self.labels.iter().chain(labels) {
+            debug_assert!(LABELS.contains(name), "{name} is missing in LABELS");
             self.out.push(std::mem::replace(&mut separator, b','));
             push_label(name, value, self.out);
         }

@@ -5,7 +5,7 @@ use ratatui_core::layout::{Position, Rect};
 use ratatui_core::style::{Modifier, Style};
 use unicode_width::UnicodeWidthStr;
 
-use super::{put, put_right};
+use super::{put, put_in, put_right};
 use crate::intervals::DeviceActivity;
 use crate::judge::Verdict;
 use crate::quantities::device::{KIB_PER_S, READ_AWAIT_MS, WRITE_AWAIT_MS};
@@ -18,23 +18,36 @@ use crate::sanitize::sanitize;
 use crate::screen::app::{App, BY_NAME, BY_VERDICT, Row, Rows};
 use crate::screen::history::{Column, is_trouble};
 use crate::screen::regions::Regions;
-use crate::screen::theme::{BOLD, REVERSED};
+use crate::screen::theme::BOLD;
 
-/// The columns after the name. A title that is not a column of the table is the latency of both directions: see
-/// [`App::cell`]. Each has its width and its rank: the columns of the lowest rank are dropped first.
-const COLUMNS: [(&str, usize, u8); 11] = [
-    ("verdict", 10, 9),
-    ("since", 7, 7),
-    ("r/s", 6, 6),
-    ("w/s", 6, 6),
-    ("MiB/s", 6, 2),
-    ("r_await", 8, 9),
-    ("w_await", 8, 1),
-    ("queue", 6, 9),
-    ("inflt", 6, 4),
-    ("util", 6, 5),
-    ("sat", 6, 3),
+/// A column after the name.
+struct ListColumn {
+    /// A title that is not a column of the table is the latency of both directions: see [`App::cell`].
+    title: &'static str,
+    width: usize,
+    /// The columns of the lowest rank are dropped first.
+    rank: u8,
+}
+
+static COLUMNS: [ListColumn; 11] = [
+    VERDICT,
+    SINCE,
+    column("r/s", 6, 6),
+    column("w/s", 6, 6),
+    column("MiB/s", 6, 2),
+    column("r_await", 8, 9),
+    column("w_await", 8, 1),
+    column("queue", 6, 9),
+    column("inflt", 6, 4),
+    column("util", 6, 5),
+    column("sat", 6, 3),
 ];
+const VERDICT: ListColumn = column("verdict", 10, 9);
+const SINCE: ListColumn = column("since", 7, 7);
+
+const fn column(title: &'static str, width: usize, rank: u8) -> ListColumn {
+    ListColumn { title, width, rank }
+}
 
 /// The least and the largest width of names.
 const NAME_WIDTHS: (usize, usize) = (10, 24);
@@ -46,7 +59,9 @@ const STRIP_GAP: usize = 2;
 /// The columns that are shown, and the widths of the other parts of a line.
 struct ListLayout {
     name_width: usize,
-    columns: Vec<usize>,
+    columns: Vec<&'static ListColumn>,
+    /// The width of all columns.
+    columns_width: usize,
     /// The width of the ribbon, and of the sparkline; 0 if they are not shown.
     strip_width: usize,
     has_sparkline: bool,
@@ -59,21 +74,33 @@ impl ListLayout {
         let widest = (width / 5).clamp(NAME_WIDTHS.0, NAME_WIDTHS.1);
         let name_width = longest_name.clamp(NAME_WIDTHS.0, widest);
         let available = width.saturating_sub(name_width + 1);
-        let widths = COLUMNS.map(|(_, width, _)| width);
-        let columns = fit_columns(&widths, &COLUMNS.map(|(.., rank)| rank), available);
-        let used: usize = columns.iter().map(|at| widths[*at]).sum();
-        let rest = available.saturating_sub(used + STRIP_GAP);
-        let joins_latencies = !columns.iter().any(|at| COLUMNS[*at].0 == "w_await");
+
+        let widths = COLUMNS.each_ref().map(|column| column.width);
+        let ranks = COLUMNS.each_ref().map(|column| column.rank);
+        let mut columns = Vec::new();
+        let mut columns_width = 0;
+        let mut joins_latencies = true;
+        for at in fit_columns(&widths, &ranks, available) {
+            let column = &COLUMNS[at];
+            columns.push(column);
+            columns_width += column.width;
+            joins_latencies &= column.title != "w_await";
+        }
+
+        let rest = available.saturating_sub(columns_width + STRIP_GAP);
         let (least, most) = STRIP_WIDTHS;
         let has_sparkline = rest > 2 * least;
-        let strip_width = match rest {
-            _ if columns.len() < COLUMNS.len() || rest < least => 0,
-            rest if has_sparkline => ((rest - 1) / 2).min(most),
-            rest => rest,
+        let strip_width = if columns.len() < COLUMNS.len() || rest < least {
+            0
+        } else if has_sparkline {
+            ((rest - 1) / 2).min(most)
+        } else {
+            rest
         };
         Self {
             name_width,
             columns,
+            columns_width,
             strip_width,
             has_sparkline,
             joins_latencies,
@@ -82,8 +109,7 @@ impl ListLayout {
 
     /// Returns the area of the ribbon in the first line.
     fn strip(&self, area: Rect) -> Rect {
-        let used: usize = self.columns.iter().map(|at| COLUMNS[*at].1).sum();
-        let x = area.x + (self.name_width + 1 + used + STRIP_GAP) as u16;
+        let x = area.x + (self.name_width + 1 + self.columns_width + STRIP_GAP) as u16;
         Rect {
             x,
             width: self.strip_width as u16,
@@ -106,67 +132,43 @@ impl App {
         let rows = self.rows();
         let longest = rows.listed.iter().map(|row| name_text(row).width()).max();
         let layout = ListLayout::new(usize::from(area.width), longest.unwrap_or(0));
-        self.draw_titles(buffer, area, &layout, regions);
         let summary = self.summary_line(&rows);
-        let needed = rows.listed.len().max(1) + 1 + usize::from(!summary.is_empty());
-        let height = self.list_height(area.height, needed);
-        let lines = usize::from(height) - 1 - usize::from(!summary.is_empty());
+        let other_lines = if summary.is_empty() { 1 } else { 2 };
+        let height = self.list_height(area.height, rows.listed.len().max(1) + other_lines);
+        let lines = usize::from(height) - other_lines;
         regions.list_rows = lines;
-        regions.scroll = self.first_line(&rows, lines, regions.scroll);
         regions.list_top = area.y + 1;
         regions.names_width = layout.name_width as u16;
-        let shown = rows.listed.iter().skip(regions.scroll).take(lines);
-        let mut y = area.y + 1;
-        for row in shown {
+        regions.scroll = self.first_line(&rows, lines, regions.scroll);
+
+        self.draw_titles(buffer, area, &layout, regions);
+        let dim = self.options.theme.dim();
+        let mut line = Rect {
+            y: area.y + 1,
+            height: 1,
+            ..area
+        };
+        for row in rows.listed.iter().skip(regions.scroll).take(lines) {
             regions.devices.push(row.device.device().to_owned());
-            self.draw_row(
-                buffer,
-                Rect {
-                    y,
-                    height: 1,
-                    ..area
-                },
-                row,
-                &layout,
-            );
-            y += 1;
+            self.draw_row(buffer, line, row, &layout);
+            line.y += 1;
         }
         if rows.listed.is_empty() && self.history.newest().is_some() {
-            let text = match rows.filtered {
-                0 => "no device did any I/O".to_owned(),
-                _ => self
-                    .filter_error()
-                    .unwrap_or_else(|| "no device matches the filter".to_owned()),
-            };
-            let text = ellipsize(&text, usize::from(area.width));
-            put(
+            let text = self.why_empty(&rows);
+            put_in(
                 buffer,
-                area.x,
-                y,
-                area.width,
-                &text,
-                self.options.theme.dim(),
+                line,
+                &ellipsize(&text, usize::from(area.width)),
+                dim,
             );
-            y += 1;
+            line.y += 1;
         }
         if !summary.is_empty() {
-            put(
-                buffer,
-                area.x,
-                y,
-                area.width,
-                &summary,
-                self.options.theme.dim(),
-            );
+            put_in(buffer, line, &summary, dim);
             let more = rows.listed.len().saturating_sub(regions.scroll + lines);
             if more > 0 {
-                put_right(
-                    buffer,
-                    area.right(),
-                    y,
-                    &format!("{more} more below"),
-                    self.options.theme.dim(),
-                );
+                let text = format!("{more} more below");
+                put_right(buffer, area.right(), line.y, &text, dim);
             }
         }
         if layout.strip_width > 0 {
@@ -179,19 +181,25 @@ impl App {
         }
     }
 
+    fn why_empty(&self, rows: &Rows<'_>) -> String {
+        if rows.filtered == 0 {
+            return "no device did any I/O".to_owned();
+        }
+        let error = self.filter_error();
+        error.unwrap_or_else(|| "no device matches the filter".to_owned())
+    }
+
     /// The height of the list with its titles: as much as it needs, but only a part of a screen that shows a device
     /// below.
     fn list_height(&self, height: u16, needed: usize) -> u16 {
-        if height < MIN_HEIGHT_WITH_PANE {
-            let needed = u16::try_from(needed).unwrap_or(u16::MAX);
-            return if height.saturating_sub(needed) >= MIN_PANE_HEIGHT {
-                needed
-            } else {
-                height
-            };
+        let needed = u16::try_from(needed).unwrap_or(u16::MAX);
+        if height >= MIN_HEIGHT_WITH_PANE {
+            needed.min((height * 9 / 20).max(6))
+        } else if height.saturating_sub(needed) >= MIN_PANE_HEIGHT {
+            needed
+        } else {
+            height
         }
-        let most = height * 9 / 20;
-        u16::try_from(needed).unwrap_or(u16::MAX).min(most.max(6))
     }
 
     /// The first line that is shown, chosen so that the selected device is visible.
@@ -211,10 +219,12 @@ impl App {
 
     /// Returns the summary of the devices that are not listed: `12 ok, 20 idle (f unfolds)`.
     fn summary_line(&self, rows: &Rows<'_>) -> String {
-        let (ok, idle) = rows.folded;
         let mut parts = Vec::new();
-        parts.extend((ok > 0).then(|| format!("{ok} ok")));
-        parts.extend((idle > 0).then(|| format!("{idle} idle")));
+        for (count, word) in [(rows.folded.0, "ok"), (rows.folded.1, "idle")] {
+            if count > 0 {
+                parts.push(format!("{count} {word}"));
+            }
+        }
         let mut text = parts.join(", ");
         if !text.is_empty() {
             text += " (f unfolds)";
@@ -245,115 +255,90 @@ impl App {
         } else {
             "device"
         };
-        // An arrow may touch the title before it.
-        let style_of = |order: &str| match order == sort {
-            true => BOLD.add_modifier(Modifier::UNDERLINED),
-            false => BOLD,
-        };
-        put(
-            buffer,
-            area.x,
-            area.y,
-            area.width,
-            name_title,
-            style_of(BY_NAME),
-        );
-        regions
-            .titles
-            .push((area.x, area.x + layout.name_width as u16, BY_NAME));
-        let mut x = area.x + layout.name_width as u16 + 1;
+        put_in(buffer, area, name_title, self.title_style(BY_NAME));
+        let mut x = area.x + layout.name_width as u16;
+        regions.titles.push((area.x..x, BY_NAME));
+        x += 1;
         let (unit, _) = self.throughput_unit();
-        for (name, width, _) in layout.columns.iter().map(|at| COLUMNS[*at]) {
-            let end = x + width as u16;
-            let title = match name {
+        for column in &layout.columns {
+            let end = x + column.width as u16;
+            let title = match column.title {
                 // A title as wide as its column would touch the one before it.
-                "MiB/s" if unit.len() < width => unit,
+                "MiB/s" if unit.len() < column.width => unit,
                 "MiB/s" => unit.trim_end_matches("/s"),
                 "r_await" if layout.joins_latencies => "await",
                 title => title,
             };
-            let order = if name == "since" { BY_VERDICT } else { name };
             // The largest come first.
-            let arrow = if name == sort { "▼" } else { "" };
-            if name == "verdict" {
+            let arrow = if column.title == sort { "▼" } else { "" };
+            let style = self.title_style(column.title);
+            if column.title == VERDICT.title {
                 put(
                     buffer,
                     x,
                     area.y,
                     end - x,
                     &format!("{title}{arrow}"),
-                    style_of(name),
+                    style,
                 );
             } else {
-                put_right(
-                    buffer,
-                    end,
-                    area.y,
-                    &format!("{arrow}{title}"),
-                    style_of(name),
-                );
+                // An arrow may touch the title before it.
+                put_right(buffer, end, area.y, &format!("{arrow}{title}"), style);
             }
-            regions.titles.push((x, end, order));
+            let order = match column.title {
+                "since" => BY_VERDICT,
+                title => title,
+            };
+            regions.titles.push((x..end, order));
             x = end;
+        }
+    }
+
+    fn title_style(&self, title: &str) -> Style {
+        match title == self.options.sort {
+            true => BOLD.add_modifier(Modifier::UNDERLINED),
+            false => BOLD,
         }
     }
 
     fn draw_row(&self, buffer: &mut Buffer, area: Rect, row: &Row<'_>, layout: &ListLayout) {
         let theme = self.options.theme;
-        let name = ellipsize(&name_text(row), layout.name_width);
         let verdict = row.device.shown_verdict();
-        let name_style = if is_trouble(verdict) {
-            BOLD
-        } else {
-            Style::new()
-        };
-        put(buffer, area.x, area.y, area.width, &name, name_style);
+        let is_trouble = is_trouble(verdict);
+        let name = ellipsize(&name_text(row), layout.name_width);
+        let name_style = if is_trouble { BOLD } else { Style::new() };
+        put_in(buffer, area, &name, name_style);
+
         let begin = area.x + layout.name_width as u16 + 1;
-        let mut x = begin;
-        let first_widths: usize = layout.columns.iter().map(|at| COLUMNS[*at].1).sum();
-        let message_width = first_widths.saturating_sub(COLUMNS[0].1 + COLUMNS[1].1);
+        let state_width = VERDICT.width + SINCE.width;
+        let message_width = layout.columns_width.saturating_sub(state_width);
         let message = state_message(&row.device.state, message_width);
-        for (name, width, _) in layout.columns.iter().map(|at| COLUMNS[*at]) {
-            let end = x + width as u16;
-            match (name, &message) {
-                ("verdict", _) => {
-                    let text = ellipsize(verdict.map_or("-", Verdict::name), width - 1);
-                    put(buffer, x, area.y, end - x, &text, theme.verdict(verdict));
-                }
-                ("since", _) => {
-                    let since = row
-                        .device
-                        .incident()
-                        .filter(|_| is_trouble(verdict))
-                        .map(incident_time);
-                    let style = if since.is_some() {
-                        Style::new()
-                    } else {
-                        theme.dim()
-                    };
-                    put_right(buffer, end, area.y, since.as_deref().unwrap_or("-"), style);
-                }
-                // A message replaces the other cells.
-                (_, Some(_)) => {}
-                (title, None) => {
-                    if let Some(activity) = row.device.activity() {
-                        let (text, emphasis) = self.cell(title, activity, layout.joins_latencies);
-                        put_right(buffer, end, area.y, &text, theme.emphasis(emphasis));
+        let mut x = begin;
+        for column in &layout.columns {
+            let end = x + column.width as u16;
+            if column.title == VERDICT.title {
+                let text = ellipsize(verdict.map_or("-", Verdict::name), column.width - 1);
+                put(buffer, x, area.y, end - x, &text, theme.verdict(verdict));
+            } else if column.title == SINCE.title {
+                match row.device.incident() {
+                    Some(ongoing) if is_trouble => {
+                        put_right(buffer, end, area.y, &incident_time(ongoing), Style::new());
                     }
+                    _ => put_right(buffer, end, area.y, "-", theme.dim()),
                 }
+            } else if message.is_none()
+                && let Some(activity) = row.device.activity()
+            {
+                let (text, emphasis) = self.cell(column.title, activity, layout.joins_latencies);
+                put_right(buffer, end, area.y, &text, theme.emphasis(emphasis));
             }
             x = end;
         }
+        // A message replaces the other cells.
         if let Some((text, emphasis)) = message {
-            let x = begin + (COLUMNS[0].1 + COLUMNS[1].1) as u16 + 1;
-            put(
-                buffer,
-                x,
-                area.y,
-                message_width as u16,
-                &text,
-                theme.emphasis(emphasis),
-            );
+            let x = begin + state_width as u16 + 1;
+            let style = theme.emphasis(emphasis);
+            put(buffer, x, area.y, message_width as u16, &text, style);
         }
         if Some(row.device.device()) == self.selected.as_deref() {
             buffer.set_style(area, theme.selected());
@@ -366,12 +351,10 @@ impl App {
         let stats = &activity.judged.interval;
         let (unit, per_kib) = self.throughput_unit();
         match title {
-            "MiB/s" if unit != title => {
-                let kib_per_s = KIB_PER_S.value(&activity.judged);
-                kib_per_s.map_or(("-".to_owned(), Emphasis::Dim), |kib| {
-                    (number(kib * per_kib), Emphasis::Plain)
-                })
-            }
+            "MiB/s" if unit != title => match KIB_PER_S.value(&activity.judged) {
+                Some(kib) => (number(kib * per_kib), Emphasis::Plain),
+                None => ("-".to_owned(), Emphasis::Dim),
+            },
             "r_await" if joins_latencies && stats.writes.await_ms() > stats.reads.await_ms() => {
                 cell("w_await", activity, threshold)
             }
@@ -389,10 +372,55 @@ impl App {
     ) {
         let first = layout.strip(area);
         let theme = self.options.theme;
-        let width = usize::from(first.width);
-        let columns = self.axis.columns(self.options.interval_s, width, 1);
-        let shown_s = columns.seconds * width as f64;
+        let columns = self
+            .axis
+            .columns(self.options.interval_s, layout.strip_width, 1);
         let title_width = area.right().saturating_sub(first.x);
+        let title = self.strip_title(
+            columns.seconds * layout.strip_width as f64,
+            usize::from(title_width),
+        );
+        put(buffer, first.x, area.y, title_width, &title, BOLD);
+
+        let mut places = vec![first.x];
+        if layout.has_sparkline {
+            places.push(first.x + first.width + 1);
+        }
+        for (device, y) in regions.devices.iter().zip(regions.list_top..) {
+            let mut unknown = Vec::new();
+            for (number, column) in columns.numbers().zip(0..) {
+                let shown = self.history.column(device, columns.seconds, number);
+                if shown.is_empty() {
+                    unknown.push(Some("no data"));
+                    continue;
+                }
+                let verdict = shown.verdict();
+                unknown.push(match verdict {
+                    None => Some("no verdict"),
+                    Some(_) => None,
+                });
+                for (x, symbol) in places.iter().zip([verdict_mark(verdict), bar(&shown)]) {
+                    buffer[(x + column, y)]
+                        .set_char(symbol)
+                        .set_style(theme.verdict(verdict));
+                }
+            }
+            self.write_unknown(buffer, (first.x, y).into(), &unknown);
+        }
+        for x in places {
+            let strip = Rect {
+                x,
+                y: regions.list_top,
+                width: first.width,
+                height: regions.devices.len() as u16,
+            };
+            self.draw_cursor(buffer, strip, &columns);
+            regions.charts.push((strip, columns));
+        }
+    }
+
+    /// Returns the longest title of the ribbon and the sparkline that fits; empty if none does.
+    fn strip_title(&self, shown_s: f64, width: usize) -> String {
         let shown = span_text(shown_s);
         let word = if self.follows() { "last " } else { "" };
         let titles = [
@@ -400,69 +428,19 @@ impl App {
             format!("{word}{shown}"),
             shown,
         ];
-        let title = titles
-            .iter()
-            .find(|title| title.len() <= usize::from(title_width))
-            .map_or("", |title| title);
-        put(buffer, first.x, area.y, title_width, title, BOLD);
-        let cursor = columns.cell_at(self.cursor_s()).filter(|_| !self.follows());
-        let places = [first.x, first.x + first.width + 1];
-        let places = if layout.has_sparkline {
-            &places[..]
-        } else {
-            &places[..1]
-        };
-        for (line, device) in regions.devices.iter().enumerate() {
-            let y = regions.list_top + line as u16;
-            let mut unknown = Vec::new();
-            for column in 0..width {
-                let shown =
-                    self.history
-                        .column(device, columns.seconds, columns.first + column as i64);
-                unknown.push(match shown.verdict() {
-                    _ if shown.is_empty() => Some("no data"),
-                    None => Some("no verdict"),
-                    Some(_) => None,
-                });
-                if shown.is_empty() {
-                    continue;
-                }
-                let style = theme.verdict(shown.verdict());
-                let mark = verdict_mark(shown.verdict());
-                for (x, symbol) in places.iter().zip([mark, bar(&shown)]) {
-                    buffer[(x + column as u16, y)]
-                        .set_char(symbol)
-                        .set_style(style);
-                }
-            }
-            self.write_unknown(buffer, (first.x, y).into(), &unknown);
-            if let Some(column) = cursor {
-                for x in places {
-                    buffer[(x + column as u16, y)].set_style(REVERSED);
-                }
-            }
-        }
-        let lines = regions.devices.len() as u16;
-        for x in places {
-            let strip = Rect {
-                x: *x,
-                y: regions.list_top,
-                width: first.width,
-                height: lines,
-            };
-            regions.charts.push((strip, columns));
-        }
+        let fitting = titles.into_iter().find(|title| title.len() <= width);
+        fitting.unwrap_or_default()
     }
-}
 
-impl App {
     /// Writes into a ribbon, at this position, why it has no verdict, where there is space for the words.
     fn write_unknown(&self, buffer: &mut Buffer, at: Position, unknown: &[Option<&str>]) {
         let mut x = at.x;
         for run in unknown.chunk_by(|a, b| a == b) {
             let width = run.len() as u16;
-            let words = run[0].map(|words| format!(" {words} "));
-            if let Some(words) = words.filter(|words| words.len() <= run.len()) {
+            if let Some(words) = run[0]
+                && words.len() + 2 <= run.len()
+            {
+                let words = format!(" {words} ");
                 let begin = x + (width - words.len() as u16) / 2;
                 put(buffer, begin, at.y, width, &words, self.options.theme.dim());
             }
@@ -483,11 +461,8 @@ fn name_text(row: &Row<'_>) -> String {
 /// Returns a length of time without seconds or minutes that are zero: `3 min`.
 fn span_text(seconds: f64) -> String {
     let text = duration(seconds.round());
-    let short = text
-        .strip_suffix(" 0 s")
-        .or(text.strip_suffix(" 0 min"))
-        .map(str::to_owned);
-    short.unwrap_or(text)
+    let short = text.strip_suffix(" 0 s").or(text.strip_suffix(" 0 min"));
+    short.unwrap_or(&text).to_owned()
 }
 
 /// Returns the bar of the longest mean latency of a direction; a blank without any.

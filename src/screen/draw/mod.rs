@@ -2,7 +2,9 @@
 //! the time, and whether the screen is live, paused or a replay), the last line (the text being
 //! typed, a message, or the keys that matter now), and the help: keys, marks and colors.
 
+mod chart;
 mod detail;
+mod device_charts;
 mod list;
 
 use jiff::Timestamp;
@@ -80,10 +82,10 @@ impl App {
     /// Selects the first device of the list, unless the user has selected one.
     fn select_default(&mut self) {
         let names = self.listed_names();
-        let is_listed = self
-            .selected
-            .as_ref()
-            .is_some_and(|name| names.contains(name));
+        let is_listed = match &self.selected {
+            Some(name) => names.contains(name),
+            None => false,
+        };
         // If the cursor is in the past, the incident there has selected its device.
         if !is_listed && self.page == Page::List
             || self.selected.is_none()
@@ -96,13 +98,15 @@ impl App {
 
 /// Replaces what a terminal without UTF-8 cannot show. The dots of a chart become a point at their height.
 fn make_ascii(cell: &mut Cell) {
-    let dots = |c: char| (u32::from(c) & 0x1b > 0, u32::from(c) & 0xe4 > 0);
     let symbol = match cell.symbol().chars().next() {
-        Some(c @ '\u{2801}'..='\u{28ff}') => match dots(c) {
-            (true, false) => "'",
-            (false, _) => ".",
-            (true, true) => ":",
-        },
+        Some(dots @ '\u{2801}'..='\u{28ff}') => {
+            let (is_high, is_low) = (u32::from(dots) & 0x1b > 0, u32::from(dots) & 0xe4 > 0);
+            match (is_high, is_low) {
+                (true, false) => "'",
+                (false, _) => ".",
+                (true, true) => ":",
+            }
+        }
         Some('▲') => "^",
         Some('▼') => "v",
         Some('╵') => "'",
@@ -125,6 +129,11 @@ fn put(buffer: &mut Buffer, x: u16, y: u16, width: u16, text: &str, style: Style
     x
 }
 
+/// Writes a text in the first line of an area, and returns the column after it.
+fn put_in(buffer: &mut Buffer, area: Rect, text: &str, style: Style) -> u16 {
+    put(buffer, area.x, area.y, area.width, text, style)
+}
+
 /// A line of text: parts with their styles.
 type TextLine = Vec<(String, Style)>;
 
@@ -138,11 +147,12 @@ fn put_line(buffer: &mut Buffer, area: Rect, line: &TextLine) {
 
 /// Writes a text that ends at a column.
 fn put_right(buffer: &mut Buffer, end: u16, y: u16, text: &str, style: Style) {
-    let width = u16::try_from(unicode_width::UnicodeWidthStr::width(text)).unwrap_or(u16::MAX);
+    let width = u16::try_from(text.width()).unwrap_or(u16::MAX);
     put(buffer, end.saturating_sub(width), y, width, text, style);
 }
 
 const GAP: u16 = 2;
+const GAP_WIDTH: usize = GAP as usize;
 /// The columns of a time of day.
 const TIME_WIDTH: u16 = 8;
 /// The fewest columns that a name needs.
@@ -151,23 +161,23 @@ const MIN_NAME_WIDTH: u16 = 5;
 impl App {
     fn draw_head(&self, buffer: &mut Buffer, area: Rect) {
         let (state, state_style) = self.state();
-        let state_width = u16::try_from(state.width())
-            .unwrap_or(u16::MAX)
-            .min(area.width / 2);
+        let most = area.width / 2;
+        let state_width = u16::try_from(state.width()).map_or(most, |width| width.min(most));
         let mut x = put(buffer, area.x, area.y, 8, "blkstat ", BOLD);
         let name = match &self.options.source {
-            Source::Live => sanitize(&self.options.host).into_owned(),
+            Source::Live => &self.options.host,
             // The directories are left out, because they say little and space is short.
-            Source::Capture(name) => sanitize(name.rsplit('/').next().unwrap_or(name)).into_owned(),
+            Source::Capture(path) => path.rsplit('/').next().unwrap_or(path),
         };
         // The time matters more than the name.
         let space = area
             .width
             .saturating_sub(x + state_width + TIME_WIDTH + 2 * GAP);
-        let name = crate::report::layout::ellipsize(&name, usize::from(space.min(area.width / 4)));
+        let name = ellipsize(&sanitize(name), usize::from(space.min(area.width / 4)));
         if !name.is_empty() && space >= MIN_NAME_WIDTH {
             x = put(buffer, x, area.y, area.width / 4, &name, Style::new()) + GAP;
         }
+
         let end = area.right().saturating_sub(state_width + GAP);
         for (text, emphasis) in self.head_segments(usize::from(end.saturating_sub(x))) {
             let style = self.options.theme.emphasis(emphasis);
@@ -176,134 +186,134 @@ impl App {
                 x = put(buffer, x, area.y, end - x, &text, style) + GAP;
             }
         }
-        put(
-            buffer,
-            area.right() - state_width,
-            area.y,
-            state_width,
-            &state,
-            state_style,
-        );
+        let x = area.right() - state_width;
+        put(buffer, x, area.y, state_width, &state, state_style);
     }
 
     /// Returns the time and the host in at most `width` columns.
     fn head_segments(&self, width: usize) -> Vec<(String, Emphasis)> {
-        let time_zone = &self.options.time_zone;
         let Some(frame) = self.moment() else {
             return vec![("waiting for the first interval".to_owned(), Emphasis::Dim)];
         };
         let header = &frame.rows.header;
         if !frame.is_exact() {
-            let at = |end: Timestamp| {
-                end.to_zoned(time_zone.clone())
-                    .strftime("%Y-%m-%d %H:%M:%S")
-                    .to_string()
+            let end = match header.end {
+                Some(end) => self.format_time(end, "%Y-%m-%d %H:%M:%S"),
+                None => String::new(),
             };
-            let end = header.end.map(at).unwrap_or_default();
-            let text = format!(
-                "{end}  means of {}, worst verdicts",
-                duration(header.elapsed_s)
-            );
+            let length = duration(header.elapsed_s);
+            let text = format!("{end}  means of {length}, worst verdicts");
             return vec![(text, Emphasis::Warning)];
         }
-        let late = self.late_text(frame).map(|text| (text, Emphasis::Alert));
-        let late_width = late
-            .as_ref()
-            .map_or(0, |(text, _)| text.len() + usize::from(GAP));
-        let mut segments = header_line(header, time_zone, width.saturating_sub(late_width));
+
+        let late = self.late_text(frame);
+        let late_width = late.as_ref().map_or(0, |text| text.len() + GAP_WIDTH);
+        let mut segments = header_line(
+            header,
+            &self.options.time_zone,
+            width.saturating_sub(late_width),
+        );
         // If there is no space for the length of the interval, only the time of day is shown.
-        if let Some((start, _)) = segments
-            .first_mut()
-            .filter(|(start, _)| start.len() > width)
+        if let Some((start, _)) = segments.first_mut()
+            && start.len() > width
         {
             start.truncate(start.find("  ").unwrap_or(start.len()));
         }
         // The length of the interval gives way to the CPU.
         if let [(time, _)] = &mut segments[..]
-            && let Some(text) = header.host.cpu.as_ref().map(available_cpu_text)
-            && usize::from(TIME_WIDTH + GAP) + text.len() + late_width <= width
+            && let Some(cpu) = &header.host.cpu
         {
-            time.truncate(usize::from(TIME_WIDTH));
-            segments.push((text, Emphasis::Plain));
+            let text = available_cpu_text(cpu);
+            if usize::from(TIME_WIDTH) + GAP_WIDTH + text.len() + late_width <= width {
+                time.truncate(usize::from(TIME_WIDTH));
+                segments.push((text, Emphasis::Plain));
+            }
         }
-        let after_time = segments.len().min(1);
-        segments.splice(after_time..after_time, late);
-        let used = |segments: &[(String, Emphasis)]| -> usize {
-            segments
-                .iter()
-                .map(|(text, _)| text.len() + usize::from(GAP))
-                .sum()
-        };
+        if let Some(text) = late {
+            segments.insert(segments.len().min(1), (text, Emphasis::Alert));
+        }
         // An interval in the past is shown with its date.
-        if let Some(end) = header.end.filter(|_| !self.follows()) {
-            let date = end
-                .to_zoned(time_zone.clone())
-                .strftime("%Y-%m-%d %Z")
-                .to_string();
-            if used(&segments) + date.len() <= width {
+        if let Some(end) = header.end
+            && !self.follows()
+        {
+            let date = self.format_time(end, "%Y-%m-%d %Z");
+            if total_width(&segments) + date.len() <= width {
                 segments.insert(0, (date, Emphasis::Dim));
             }
         }
-        let rest = width.saturating_sub(used(&segments));
-        segments.extend(swap_text(header).filter(|(text, _)| text.len() <= rest));
+        if let Some(swap) = swap_text(header)
+            && total_width(&segments) + swap.len() <= width
+        {
+            segments.push((swap, Emphasis::Warning));
+        }
         segments
+    }
+
+    fn format_time(&self, at: Timestamp, format: &str) -> String {
+        let zoned = at.to_zoned(self.options.time_zone.clone());
+        zoned.strftime(format).to_string()
     }
 
     /// Returns whether the screen is live, paused or a replay, or why there is nothing new.
     fn state(&self) -> (String, Style) {
         let theme = self.options.theme;
-        if let Some(reason) = self
-            .ended
-            .as_ref()
-            .filter(|_| self.options.source == Source::Live)
-        {
+        let is_live = self.options.source == Source::Live;
+        if is_live && let Some(reason) = &self.ended {
             return (format!(" {} ", sanitize(reason)), theme.loud());
         }
         if let Some(late_s) = self.late_s() {
-            return (
-                format!(" NO SAMPLE FOR {} ", duration(late_s)),
-                theme.loud(),
-            );
+            let text = format!(" NO SAMPLE FOR {} ", duration(late_s));
+            return (text, theme.loud());
         }
-        let incident = self.incident_at_cursor().filter(|_| !self.follows());
-        let incident = incident
-            .map(|(at, count)| format!("incident {at} of {count}  "))
-            .unwrap_or_default();
-        let state = match (&self.options.source, self.progress) {
-            (Source::Live, _) if self.follows() => "LIVE".to_owned(),
-            (Source::Live, _) => {
-                // Intervals of a second are some milliseconds more or less.
-                let behind_s = self.history.end_s() - self.cursor_s();
-                let behind_s = if behind_s < 0.5 {
-                    behind_s
-                } else {
-                    behind_s.round()
-                };
-                return (
-                    format!("{incident}PAUSED -{}", duration(behind_s)),
-                    BOLD.add_modifier(Modifier::REVERSED),
-                );
+        if is_live && self.follows() {
+            return ("LIVE".to_owned(), BOLD);
+        }
+
+        let mut state = String::new();
+        if !self.follows()
+            && let Some((at, count)) = self.incident_at_cursor()
+        {
+            state = format!("incident {at} of {count}  ");
+        }
+        if is_live {
+            let mut behind_s = self.history.end_s() - self.cursor_s();
+            // Intervals of a second are some milliseconds more or less.
+            if behind_s >= 0.5 {
+                behind_s = behind_s.round();
             }
-            (Source::Capture(_), Some(progress)) => {
-                format!("{incident}READING {:.0}%", progress * 100.0)
-            }
-            (Source::Capture(_), None) => match self.play_speed() {
-                Some(speed) => format!("{incident}REPLAY x{speed:.0}"),
-                None => format!("{incident}REPLAY"),
-            },
+            state += &format!("PAUSED -{}", duration(behind_s));
+            return (state, BOLD.add_modifier(Modifier::REVERSED));
+        }
+        state += &match (self.progress, self.play_speed()) {
+            (Some(progress), _) => format!("READING {:.0}%", progress * 100.0),
+            (None, Some(speed)) => format!("REPLAY x{speed:.0}"),
+            (None, None) => "REPLAY".to_owned(),
         };
         (state, BOLD)
     }
 }
 
+/// Returns the columns of all segments, with a gap after each.
+fn total_width(segments: &[(String, Emphasis)]) -> usize {
+    let mut width = 0;
+    for (text, _) in segments {
+        width += text.len() + GAP_WIDTH;
+    }
+    width
+}
+
 /// Returns the pages that are swapped; `None` while none are.
-fn swap_text(header: &IntervalHeader) -> Option<(String, Emphasis)> {
-    let (read, written) = header
-        .host
-        .swap_in_pages_per_s
-        .zip(header.host.swap_out_pages_per_s)?;
-    let text = format!("swap {}/s in {}/s out", number(read), number(written));
-    (read + written > 0.0).then_some((text, Emphasis::Warning))
+fn swap_text(header: &IntervalHeader) -> Option<String> {
+    let read = header.host.swap_in_pages_per_s?;
+    let written = header.host.swap_out_pages_per_s?;
+    if read + written <= 0.0 {
+        return None;
+    }
+    Some(format!(
+        "swap {}/s in {}/s out",
+        number(read),
+        number(written)
+    ))
 }
 
 /// The last lines of a message that are shown.
@@ -314,43 +324,40 @@ type Hint = (&'static str, &'static str);
 
 impl App {
     fn draw_status(&self, buffer: &mut Buffer, area: Rect) {
-        let theme = self.options.theme;
-        let mut area = area;
-        // What the user types, and a message that is longer than the half, need the whole line.
-        let half = usize::from(area.width / 2);
-        let message = self.message.as_ref().map(|(text, _)| sanitize(text));
-        let needs_line = self.prompt.is_some()
-            || message
-                .as_ref()
-                .is_some_and(|message| message.width() >= half);
-        if let Some(text) = self.recording.as_ref().filter(|_| !needs_line) {
-            let text = ellipsize(&format!("REC {}", sanitize(text)), half);
-            let width = text.width() as u16;
-            let style = theme.emphasis(crate::report::native::Emphasis::Alert);
-            put(buffer, area.right() - width, area.y, width, &text, style);
-            area.width -= width + 1;
-        }
+        // What the user types needs the whole line.
         if let Some(prompt) = &self.prompt {
             let question = match prompt.question {
                 Question::Filter => "show devices that match: /",
                 Question::Time => "go to (18:04, 18:04:47, -5m, +5m): ",
             };
-            let x = put(buffer, area.x, area.y, area.width, question, BOLD);
-            let x = put(
-                buffer,
-                x,
-                area.y,
-                area.right().saturating_sub(x),
-                &sanitize(&prompt.text),
-                Style::new(),
-            );
-            put(buffer, x, area.y, 1, " ", REVERSED);
+            let text = sanitize(&prompt.text);
+            let begin = put_in(buffer, area, question, BOLD);
+            let space = area.right().saturating_sub(begin);
+            let end = put(buffer, begin, area.y, space, &text, Style::new());
+            put(buffer, end, area.y, 1, " ", REVERSED);
             return;
         }
-        if let Some(message) = message {
-            self.draw_message(buffer, area, &message);
-            return;
+
+        // So does a message that is longer than the half.
+        let half = usize::from(area.width / 2);
+        let message = self.message.as_ref().map(|(text, _)| sanitize(text));
+        let is_long = message.as_ref().is_some_and(|text| text.width() >= half);
+        let mut rest = area;
+        if let Some(text) = &self.recording
+            && !is_long
+        {
+            let text = ellipsize(&format!("REC {}", sanitize(text)), half);
+            let style = self.options.theme.emphasis(Emphasis::Alert);
+            put_right(buffer, area.right(), area.y, &text, style);
+            rest.width -= text.width() as u16 + 1;
         }
+        match message {
+            Some(message) => self.draw_message(buffer, rest, &message),
+            None => self.draw_hints(buffer, rest),
+        }
+    }
+
+    fn draw_hints(&self, buffer: &mut Buffer, area: Rect) {
         let mut x = area.x;
         for (key, meaning) in self.hints() {
             let width = (key.width() + 1 + meaning.len()) as u16;
@@ -358,7 +365,8 @@ impl App {
                 break;
             }
             x = put(buffer, x, area.y, width, key, BOLD);
-            x = put(buffer, x + 1, area.y, width, meaning, theme.dim()) + 2;
+            let dim = self.options.theme.dim();
+            x = put(buffer, x + 1, area.y, width, meaning, dim) + 2;
         }
     }
 
@@ -368,15 +376,8 @@ impl App {
         let lines = wrap(message, width);
         let first = lines.len().saturating_sub(MAX_MESSAGE_LINES);
         for (line, y) in lines[first..].iter().rev().zip((0..=area.y).rev()) {
-            let line = ellipsize(line, width);
-            put(
-                buffer,
-                area.x,
-                y,
-                area.width,
-                &format!("{line:width$}"),
-                BOLD,
-            );
+            let text = format!("{:width$}", ellipsize(line, width));
+            put_in(buffer, Rect { y, ..area }, &text, BOLD);
         }
     }
 
@@ -403,7 +404,9 @@ impl App {
             (false, _, None) => ("p", "play"),
             (false, _, Some(_)) => ("p", "stop"),
         });
-        hints.extend(self.play_speed().map(|_| ("x", "speed")));
+        if self.play_speed().is_some() {
+            hints.push(("x", "speed"));
+        }
         hints.push(("←→", "step"));
         if !self.incidents.is_empty() {
             hints.extend([("[ ]", "incidents"), ("w", "worst")]);
@@ -450,20 +453,8 @@ impl App {
         let lines = self.help_lines(usize::from(area.width));
         let last = lines.len().saturating_sub(usize::from(area.height));
         regions.scroll = regions.scroll.min(last);
-        for (at, line) in lines
-            .iter()
-            .skip(regions.scroll)
-            .take(usize::from(area.height))
-            .enumerate()
-        {
-            put_line(
-                buffer,
-                Rect {
-                    y: area.y + at as u16,
-                    ..area
-                },
-                line,
-            );
+        for (line, y) in lines[regions.scroll..].iter().zip(area.y..area.bottom()) {
+            put_line(buffer, Rect { y, ..area }, line);
         }
     }
 
@@ -471,7 +462,9 @@ impl App {
         let mut lines = Vec::new();
         for (keys, meaning) in KEYS {
             if meaning.is_empty() {
-                lines.extend((!lines.is_empty()).then(Vec::new));
+                if !lines.is_empty() {
+                    lines.push(Vec::new());
+                }
                 lines.push(vec![(keys.to_owned(), BOLD)]);
             }
             self.push_term(keys, Style::new(), meaning, width, &mut lines);
@@ -505,13 +498,12 @@ impl App {
 
     fn push_term(
         &self,
-        term: &str,
+        mut term: &str,
         style: Style,
         meaning: &str,
         width: usize,
         lines: &mut Vec<TextLine>,
     ) {
-        let mut term = term;
         for line in wrap(meaning, width.saturating_sub(KEYS_WIDTH + 3)) {
             lines.push(vec![
                 (format!("  {term:<KEYS_WIDTH$} "), style),

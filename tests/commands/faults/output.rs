@@ -78,37 +78,17 @@ fn a_full_file_is_one_line_that_names_it() {
     if !std::path::Path::new("/dev/full").exists() {
         return;
     }
-    let outcome = run_to("record --root ROOT --force /dev/full 10ms 2", Stdio::null());
-    assert_eq!(
-        (outcome.err.lines().count(), outcome.code),
-        (1, 2),
-        "{}",
-        outcome.err
-    );
-    assert!(
-        outcome
-            .err
-            .starts_with("blkstat: cannot write /dev/full: No space left"),
-        "{}",
-        outcome.err
-    );
-    let outcome = run_to(
+    for words in [
+        "record --root ROOT --force /dev/full 10ms 2",
         "pt-diskstats --root ROOT --iterations 1 --save-samples /dev/full",
-        Stdio::null(),
-    );
-    assert_eq!(
-        (outcome.err.lines().count(), outcome.code),
-        (1, 2),
-        "{}",
-        outcome.err
-    );
-    assert!(
-        outcome
-            .err
-            .starts_with("blkstat: cannot write /dev/full: No space left"),
-        "{}",
-        outcome.err
-    );
+    ] {
+        let Outcome { err, code, .. } = run_to(words, Stdio::null());
+        assert_eq!((err.lines().count(), code), (1, 2), "{words}: {err}");
+        assert!(
+            err.starts_with("blkstat: cannot write /dev/full: No space left"),
+            "{words}: {err}"
+        );
+    }
 }
 
 #[test]

@@ -55,8 +55,8 @@ fn a_stall_grows_and_hot_plugged_devices_are_named_once() {
         sdc[5].ends_with("STALLED for 4.0 s: 4 in flight, nothing completed"),
         "{out}"
     );
-    assert_eq!(out.matches("+ sdd appeared").count(), 1);
-    assert_eq!(out.matches("- sdd disappeared").count(), 1);
+    assert_eq!(out.matches("└ sdd appeared").count(), 1);
+    assert_eq!(out.matches("└ sdd disappeared").count(), 1);
     assert_eq!(exit, Exit::Signal(2));
 }
 

@@ -50,22 +50,22 @@ fn devices_that_appear_or_disappear_within_an_aggregated_interval_are_only_named
     let events = |words: &str| {
         let (out, _, _) = output(&format!("--from - {words}"), &text);
         out.lines()
-            .filter(|line| line.starts_with(['+', '-']))
+            .filter(|line| line.contains("appeared"))
             .map(str::to_owned)
             .collect::<Vec<_>>()
     };
     assert_eq!(
         events("6"),
-        ["- sdb disappeared and reappeared", "+ sdc appeared briefly"]
+        ["└ sdb disappeared and reappeared", "└ sdc appeared briefly"]
     );
-    assert_eq!(events("sda sdc 6"), ["+ sdc appeared briefly"]);
+    assert_eq!(events("sda sdc 6"), ["└ sdc appeared briefly"]);
     assert_eq!(
         events("3"),
         [
-            "+ sdc appeared",
-            "- sdb disappeared",
-            "+ sdb appeared",
-            "- sdc disappeared"
+            "└ sdc appeared",
+            "└ sdb disappeared",
+            "└ sdb appeared",
+            "└ sdc disappeared"
         ]
     );
     // The summary has one entry for a device that reappeared.

@@ -96,7 +96,27 @@ fn mistaken_arguments_are_answered_with_a_suggestion() {
         ),
         (
             "help colunm",
-            "no help on 'colunm'; 'blkstat help' lists the pages",
+            "no help on 'colunm'; did you mean 'columns'?",
+        ),
+        (
+            "help xyzzy",
+            "no help on 'xyzzy'; 'blkstat help' lists the pages",
+        ),
+        (
+            "--sort utl",
+            "invalid value 'utl' for '--sort <KEY>': there is no such key; did you mean 'util'?; see blkstat --help",
+        ),
+        (
+            "-o r_awiat",
+            "invalid value 'r_awiat' for '--show <COLUMN,...>': there is no column 'r_awiat'; did you mean 'r_await'?; see blkstat --help",
+        ),
+        (
+            "--no-color",
+            "unexpected argument '--no-color' found; did you mean '--color never'?",
+        ),
+        (
+            "--unit MB",
+            "unexpected argument '--unit' found; see blkstat --help",
         ),
         (
             "--output json",

@@ -52,7 +52,8 @@ fn the_worst_incident_is_the_headline() {
         headline,
         "loop0 capped since 2026-11-20 18:22:28 UTC (41 s, capped for 35 s, ongoing)."
     );
-    let harm = "loop0 held at 3,000 reads/s, as if by a limit; reads take 8.18 ms (was 524 µs); queue 23.7.";
+    let harm =
+        "loop0 stays at 3,000 reads/s, as if limited; reads take 8.18 ms (was 524 µs); queue 23.7.";
     assert!(text_of(&page, "header").contains(harm));
     let header = text_of(&page, "header");
     assert!(

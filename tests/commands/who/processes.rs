@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use super::host::write_host;
 use crate::support::fake_root::FakeRoot;
-use crate::support::program::BLKSTAT;
+use crate::support::program::copy_blkstat;
 
 /// A user without privileges.
 const NOBODY: u32 = 65534;
@@ -18,7 +18,7 @@ fn run_unprivileged(root: &Path, options: &str) -> (String, String) {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("blkstat");
     // Others may not enter the directory with the program under test.
-    fs::copy(BLKSTAT, &program).unwrap();
+    copy_blkstat(&program);
     fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
     let mut command = Command::new(&program);
     command

@@ -204,17 +204,7 @@ fn jittery(random: &mut Random) -> Setup {
 fn credits(random: &mut Random, setup: &Setup, rate: f64) -> Gate {
     let burst_rate = rate * random.between(3.0, 8.0);
     let capacity = (burst_rate - rate) * setup.seconds() * random.between(0.2, 0.5);
-    let mut gate = Gate::new(
-        Limited::Both,
-        Unit::Requests,
-        rate,
-        Pacing::Credits {
-            burst_rate,
-            capacity,
-        },
-    );
-    gate.credits = capacity;
-    gate
+    Gate::full_of_credits(rate, burst_rate, capacity)
 }
 
 fn credits_run_out(random: &mut Random) -> Setup {

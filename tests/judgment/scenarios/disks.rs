@@ -47,30 +47,27 @@ fn disk_capture(random: &mut Random) -> Setup {
     busy_capture(random, disk)
 }
 
-fn sequential(random: &mut Random) -> Setup {
-    let mut setup = disk_capture(random);
-    let think_s = random.log_between(0.001, 0.01);
-    setup.loads = vec![Load::always(
+/// One program that reads on and on, and waits between two reads.
+fn sequential_reader(think_s: f64) -> Load {
+    Load::always(
         Arrivals::Closed {
             clients: 1,
             think_s,
         },
         SEQUENTIAL,
-    )];
+    )
+}
+
+fn sequential(random: &mut Random) -> Setup {
+    let mut setup = disk_capture(random);
+    setup.loads = vec![sequential_reader(random.log_between(0.001, 0.01))];
     setup
 }
 
 fn sequential_then_random(random: &mut Random) -> Setup {
     let mut setup = disk_capture(random);
     let change_s = setup.seconds() * random.between(0.3, 0.6);
-    let think_s = random.log_between(0.001, 0.01);
-    let sequential = Load::always(
-        Arrivals::Closed {
-            clients: 1,
-            think_s,
-        },
-        SEQUENTIAL,
-    );
+    let sequential = sequential_reader(random.log_between(0.001, 0.01));
     setup.loads = vec![
         sequential.within(f64::NEG_INFINITY, change_s),
         clients(1, Mix::READS).within(change_s, f64::INFINITY),
@@ -102,14 +99,7 @@ fn now_and_then(random: &mut Random) -> Setup {
 fn two_sequential(random: &mut Random) -> Setup {
     let mut setup = disk_capture(random);
     let change_s = setup.seconds() * random.between(0.3, 0.6);
-    let think_s = random.log_between(0.0005, 0.005);
-    let reader = Load::always(
-        Arrivals::Closed {
-            clients: 1,
-            think_s,
-        },
-        SEQUENTIAL,
-    );
+    let reader = sequential_reader(random.log_between(0.0005, 0.005));
     setup.loads = vec![reader, reader.within(change_s, f64::INFINITY)];
     setup
 }

@@ -4,7 +4,7 @@ use super::Scenario;
 use super::building::{any_gate, any_mix, capture, clients, light_then};
 use super::caps::{capped, device_for, enough_clients};
 use crate::random::Random;
-use crate::simulator::{Arrivals, Gate, Limited, Load, Mix, Pacing, Setup, Unit};
+use crate::simulator::{Arrivals, Gate, Limited, Load, Mix, Setup, Unit};
 
 pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario {
@@ -201,17 +201,7 @@ fn credits_in_turns(random: &mut Random) -> Setup {
     let burst_rate = rate * random.between(3.0, 5.0);
     let period_s = setup.seconds() / random.between(4.0, 6.0);
     let capacity = (burst_rate - rate) * period_s * random.between(0.2, 0.5);
-    let mut gate = Gate::new(
-        Limited::Both,
-        Unit::Requests,
-        rate,
-        Pacing::Credits {
-            burst_rate,
-            capacity,
-        },
-    );
-    gate.credits = capacity;
-    setup.limit_inside(gate);
+    setup.limit_inside(Gate::full_of_credits(rate, burst_rate, capacity));
     let mix = any_mix(random);
     let count = random.count(32, 64);
     let calm = Load::always(

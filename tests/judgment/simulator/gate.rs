@@ -62,6 +62,18 @@ impl Gate {
         }
     }
 
+    /// Returns a limit on requests whose bucket of burst credits is full.
+    pub(crate) fn full_of_credits(rate: f64, burst_rate: f64, capacity: f64) -> Self {
+        let pacing = Pacing::Credits {
+            burst_rate,
+            capacity,
+        };
+        Self {
+            credits: capacity,
+            ..Self::new(Limited::Both, Unit::Requests, rate, pacing)
+        }
+    }
+
     /// Returns the rate that it keeps in the long run: slices of whole requests keep less than they promise.
     pub(crate) fn kept_rate(&self) -> f64 {
         match self.pacing {

@@ -1,0 +1,104 @@
+//! A file for node_exporter's textfile collector, which a thread of its own keeps up to date: its disk may not answer.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use super::published::{Published, start_thread};
+use crate::clock::{Clock, RealClock};
+use crate::os_error::os_error_text;
+use crate::sanitize::sanitize;
+use crate::schedule::Deadlines;
+use crate::sink::{remove_file, replace_file};
+
+/// The longest wait for the removal of the file at the end: its disk may not answer.
+const MAX_REMOVAL_WAIT: Duration = Duration::from_secs(1);
+
+/// Writes the file until this is dropped, and then removes it: otherwise node_exporter would go on showing metrics that
+/// no longer change.
+pub(super) struct TextfileWriter {
+    /// Messages that have not been printed yet; disconnected when the thread has ended.
+    messages: Receiver<String>,
+    /// The thread ends when this is gone.
+    stop: Option<Sender<()>>,
+}
+
+impl Drop for TextfileWriter {
+    fn drop(&mut self) {
+        self.stop = None;
+        // If it takes longer, nothing can be done.
+        while self.messages.recv_timeout(MAX_REMOVAL_WAIT).is_ok() {}
+    }
+}
+
+impl TextfileWriter {
+    /// Writes the file once, and from then on in a thread.
+    ///
+    /// # Errors
+    /// If the file cannot be written, or the system has no more threads.
+    pub(super) fn start(path: &Path, every: Duration, published: &Arc<Published>) -> Result<Self> {
+        let name = sanitize(&path.display().to_string()).into_owned();
+        let mut written_at = None;
+        write_latest(path, published, &mut written_at)
+            .with_context(|| format!("cannot write {name}"))?;
+        let (stop, stopped) = channel();
+        let (report, messages) = channel();
+        let (path, published) = (path.to_owned(), Arc::clone(published));
+        start_thread("textfile", move || {
+            let clock = RealClock::new(None);
+            let mut deadlines = Deadlines::new(clock.monotonic(), every);
+            let mut was_failing = false;
+            loop {
+                let (due, _) = deadlines.next(clock.monotonic());
+                let wait = due.saturating_sub(clock.monotonic());
+                if stopped.recv_timeout(wait) != Err(RecvTimeoutError::Timeout) {
+                    break;
+                }
+                let written = write_latest(&path, &published, &mut written_at);
+                let is_failing = written.is_err();
+                let message = match written {
+                    Err(error) => {
+                        let reason = os_error_text(&error);
+                        format!("cannot write {name}: {reason}; trying again")
+                    }
+                    Ok(()) => format!("writing {name} again"),
+                };
+                if is_failing != was_failing {
+                    // Without a receiver, the program is ending.
+                    let _ = report.send(message);
+                }
+                was_failing = is_failing;
+            }
+            // After an error, the file remains, as after a crash.
+            let _ = remove_file(&path);
+        })?;
+        Ok(Self {
+            messages,
+            stop: Some(stop),
+        })
+    }
+
+    /// Returns a message about the file; `None` if there is no new one.
+    pub(super) fn take_message(&self) -> Option<String> {
+        self.messages.try_recv().ok()
+    }
+}
+
+/// Writes the latest metrics unless they have been written already: the age of the file shows when no samples are
+/// taken.
+fn write_latest(
+    path: &Path,
+    published: &Published,
+    written_at: &mut Option<Duration>,
+) -> std::io::Result<()> {
+    if let Some(latest) = published.latest()
+        && Some(latest.at) != *written_at
+    {
+        replace_file(path, latest.text())?;
+        *written_at = Some(latest.at);
+    }
+    Ok(())
+}
