@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::MAX_LINE_BYTES;
@@ -133,6 +133,14 @@ impl Annotation {
     }
 }
 
+/// Returns the host that a line names if it is the first of a recording; empty if that does not tell.
+pub(super) fn host_of_header(line: &[u8]) -> Option<String> {
+    match Annotation::parse_line(line)?.ok()? {
+        Annotation::Header(header) => Some(header.host.unwrap_or_default()),
+        _ => None,
+    }
+}
+
 fn parse<T: DeserializeOwned>(
     json: &[u8],
     annotation: impl FnOnce(T) -> Annotation,
@@ -184,6 +192,9 @@ pub struct RecordingHeader {
     /// The block devices and how they are stacked.
     #[serde(rename = "devices")]
     pub topology: Topology,
+    /// What its counters lack: they were made up from the rates in a log of another tool, which no version does any more.
+    #[serde(rename = "missing", skip_serializing)]
+    pub lacking: Option<IgnoredAny>,
     /// The baselines that were given or saved for them.
     #[serde(skip)]
     pub baselines: RecordedBaselines,

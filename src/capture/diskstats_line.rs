@@ -245,6 +245,7 @@ pub fn parse_line(line: &[u8], device: &mut Device) -> Result<(), LineError> {
         }
     }
     device.counters = counters_from(&values, count).ok_or_else(|| column_count_error(line))?;
+    device.logged = None;
     Ok(())
 }
 

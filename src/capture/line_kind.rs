@@ -54,6 +54,11 @@ impl LineKind {
         )
     }
 
+    /// Returns whether it begins a recording that was made of a log.
+    pub(super) fn is_of_log(&self) -> bool {
+        matches!(self, Self::Annotation(Annotation::Header(header)) if header.lacking.is_some())
+    }
+
     /// Returns the position in a line of this kind of what should have been a separate line; `None` if there is none.
     ///
     /// A valid annotation contains no other: the marker can only occur in one of its strings.

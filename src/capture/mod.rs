@@ -1,21 +1,20 @@
 //! Converts between text and samples: the lines of /proc/diskstats of every kernel, and captures of many samples.
 //!
-//! One parser serves live reading, replay and recording. This module opens no files and reads no clock: a capture comes
-//! from any [`std::io::Read`], and warnings are returned to the caller.
+//! One parser serves live reading, replay and recording. What other programs put around the lines of a capture or a log is taken
+//! off before it, in `normal`: times, hosts, indents, colors, objects of JSON. This module opens no files and reads no clock: a
+//! capture comes from any [`std::io::Read`], and warnings are returned to the caller.
 
 mod annotation;
 mod diskstats_line;
-mod hosts;
 mod line_kind;
-mod line_reader;
 mod logs;
+mod normal;
 pub mod proc_files;
 mod range_copy;
 mod reader;
 mod recorded_scan;
 mod scan_growth;
 mod stated;
-mod time_form;
 pub mod trace_hist;
 
 use std::collections::HashSet;
@@ -26,11 +25,11 @@ pub use self::annotation::{ClockChange, DroppedSamples, RecordFilter, WriteStall
 pub use self::annotation::{RecordingHeader, write_annotation, write_header, write_health};
 pub use self::diskstats_line::{LineError, parse_line, write_line};
 pub use self::logs::LogFacts;
+pub use self::normal::time_form::LocalTimes;
 pub use self::range_copy::{copy_range, scan_times};
 pub use self::reader::{CaptureState, Reader};
 pub use self::recorded_scan::ScanWriter;
 pub use self::stated::Stated;
-pub use self::time_form::LocalTimes;
 
 /// Parses the text of /proc/diskstats into the devices of `sample`, reusing its memory.
 ///

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::annotation::Annotation;
 use super::line_kind::{LineKind, timestamp_of_line};
-use super::line_reader::{LineReader, NextLine};
+use super::normal::lines::{LineReader, NextLine};
 use crate::compression::is_end_of_text;
 
 /// The longest text that is copied between two samples, such as scans of many cgroups; the rest of a longer one is left

@@ -104,14 +104,19 @@ impl<'a> CaptureFile<'a> {
         ))
     }
 
-    /// Returns what the whole file shows if it is a log; `None` for other captures and for pipes. What is wrong with it is said
-    /// when it is read.
+    /// Returns what the whole file shows if it is a log; `None` for other captures and for pipes.
+    ///
+    /// # Errors
+    /// If it has lines of several hosts. What else is wrong with it is said when it is read.
     pub(super) fn log_facts(&self) -> Result<Option<LogFacts>> {
         if self.length.is_none() {
             return Ok(None);
         }
         let reader = self.reader_without_log_facts(self.interruptible(Some(self.start))?)?;
-        Ok(reader.scan_log().unwrap_or_default())
+        match reader.scan_log() {
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(self.error(error)),
+            facts => Ok(facts.unwrap_or_default()),
+        }
     }
 
     pub(super) fn error(&self, error: io::Error) -> anyhow::Error {
@@ -127,15 +132,17 @@ impl<'a> CaptureFile<'a> {
             return Ok(());
         }
         let mut has_times = false;
-        scan_times(self.text(self.interruptible(Some(self.start))?)?, |at| {
-            has_times = true;
-            observe(times, at);
-        })
-        .map_err(|error| self.error(error))?;
+        if self.stated.host.is_none() {
+            scan_times(self.text(self.interruptible(Some(self.start))?)?, |at| {
+                has_times = true;
+                observe(times, at);
+            })
+            .map_err(|error| self.error(error))?;
+        }
         if has_times {
             return Ok(());
         }
-        // The times of other captures, and of logs, are known only with their samples.
+        // The times of other captures, of logs, and of one host, are known only with their samples.
         let mut reader = self.reader(self.interruptible(Some(self.start))?)?;
         let mut previous = Sample::default();
         let mut sample = Sample::default();

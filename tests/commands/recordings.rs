@@ -66,6 +66,25 @@ fn a_file_as_an_operand_is_what_from_names() {
     }
 }
 
+/// For some days, 0.2.0 made recordings of logs, whose counters it made up; their header says what the log lacked.
+#[test]
+fn a_recording_that_was_made_of_a_log_is_refused() {
+    let header = "#blkstat {\"version\":\"0.2.0\",\"host\":\"db1\",\"boot_id\":\"0\",\"missing\":{\"in_flight\":true,\"ios\":false,\
+                  \"merges\":false,\"sectors\":false,\"ms\":false,\"busy_ms\":false,\"weighted_ms\":false},\"devices\":[]}\n";
+    let made_of_log = header.to_owned() + &capture(0..6, 10);
+    for (text, line) in [
+        (made_of_log.clone(), 1),
+        (capture(0..6, 10) + &made_of_log, 19),
+    ] {
+        let (_, err, code) = output("--json --from -", text);
+        let expected = format!(
+            "line {line} begins a recording that blkstat 0.2.0 made of a log of another tool, with counters made up from its rates; \
+             read the log itself\n"
+        );
+        assert!(err.ends_with(&expected) && code == 2, "{err}");
+    }
+}
+
 #[test]
 fn files_in_any_order_are_one_recording() {
     let folder = tempfile::tempdir().unwrap();

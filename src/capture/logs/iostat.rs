@@ -3,9 +3,11 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::json::{JsonElements, JsonPart};
-use super::{LogContents, LogFormat, LoggedDevice, Report, head_line, host_of_json, number};
-use crate::capture::time_form::find_time;
+use super::json::{JsonElements, JsonPart, host_of};
+use super::report::{LoggedDevice, Report};
+use super::text::{LogContents, LogFormat};
+use crate::capture::normal::first_lines::{TableHead, head_line};
+use crate::capture::normal::log_lines::LogLine;
 
 /// A log of iostat.
 #[derive(Default)]
@@ -37,16 +39,15 @@ pub(super) struct IostatLog {
 #[derive(Default)]
 struct OpenReport {
     tables: Vec<Vec<String>>,
-    /// The prefix of its first line.
-    prefix: String,
+    /// What was before its first line.
+    before: String,
     devices: Vec<LoggedDevice>,
-    /// The columns of the table that is being read; empty after its end.
-    columns: Vec<String>,
+    /// The head of the table that is being read; without columns after its end.
+    head: TableHead,
     /// The devices of that table so far.
     rows: Vec<String>,
     /// The name on a line of its own, before its numbers.
     name: Option<String>,
-    is_name_last: bool,
     /// A line has no device that is known.
     has_lost_lines: bool,
 }
@@ -60,112 +61,106 @@ struct Shape {
 
 impl IostatLog {
     /// Takes a line of text.
-    fn read_text(&mut self, line: &str, contents: &mut LogContents) -> Result<(), String> {
-        let words: Vec<&str> = line.split_whitespace().collect();
+    fn read_text(&mut self, line: &LogLine<'_>, contents: &mut LogContents) {
+        let text = &*line.text;
+        let words: Vec<&str> = text.split_whitespace().collect();
         if words.is_empty() {
-            self.lines_behind_head = self.lines_behind_head.map(|lines| lines + 1);
-            self.open.columns.clear();
-            // Of the first report it is not known how many tables it has.
-            let tables = self.open.tables.len();
-            if self
-                .shape
-                .as_ref()
-                .is_some_and(|shape| shape.tables == tables)
-            {
-                self.end_report(contents);
-            }
-            return Ok(());
+            return self.read_empty(contents);
         }
-        // The last line of a run that was killed has no end.
-        let head = line
-            .find("Linux ")
-            .filter(|at| head_line(&line[*at..]).is_some());
-        if let Some(at) = head.filter(|at| *at > 0) {
-            self.open.has_lost_lines = true;
-            return self.read_text(&line[at..], contents);
-        }
-        if let Some((host, rest)) = head_line(line) {
-            self.end_report(contents);
-            contents.times.begin(rest);
-            let time = self.time.take();
-            self.run_at = time.and_then(|time| contents.times.find(&time));
-            self.shape_before = self.shape.take().or(self.shape_before.take());
-            (contents.host, self.has_date, self.follows) = (host, true, false);
-            (self.lines_behind_head, self.is_boot_left_out) = (Some(0), false);
-            return Ok(());
+        if self.read_head(text, contents) {
+            return;
         }
         self.is_boot_left_out |= self.lines_behind_head.take() == Some(2);
         if std::mem::take(&mut self.is_after_cpu_header) {
-            return Ok(());
+            return;
         }
         if words.contains(&"%iowait") {
             self.end_report(contents);
             self.is_after_cpu_header = true;
-            return Ok(());
+            return;
         }
-        if let Some((columns, is_name_last)) = header(&words) {
-            // A doubled line.
-            if self.open.columns == columns && self.open.rows.is_empty() {
-                return Ok(());
-            }
-            if self.open.tables.contains(&columns) {
-                self.end_report(contents);
-            }
-            if self.open.tables.is_empty() {
-                self.open.prefix.clone_from(&contents.prefix);
-            }
-            self.open.tables.push(columns.clone());
-            self.open.rows.clear();
-            (self.open.columns, self.open.is_name_last, self.open.name) =
-                (columns, is_name_last, None);
-            return Ok(());
+        if let Some(head) = TableHead::of_iostat(&words) {
+            return self.begin_table(head, line, contents);
         }
         // Collectors of logs leave out the empty line before a time.
-        let columns = self.open.columns.len();
-        let is_time = (columns == 0 || words.len() != columns + 1) && find_time(line).is_some();
-        if columns > 0 && !is_time {
-            // The total of a group is indented.
-            let is_total =
-                line.starts_with(' ') && !self.open.is_name_last && self.open.name.is_none();
-            if !is_total {
-                self.read_row(&words, contents);
-            }
-            return Ok(());
-        }
-        if is_time {
+        let columns = self.open.head.columns.len();
+        if (columns == 0 || words.len() != columns + 1) && line.has_time() {
             self.end_report(contents);
-            self.time = Some(line.to_owned());
+            self.time = Some(text.to_owned());
+            return;
         }
-        Ok(())
+        // The total of a group is indented.
+        let is_total =
+            text.starts_with(' ') && !self.open.head.is_name_last && self.open.name.is_none();
+        if columns > 0 && !is_total {
+            self.read_row(&words, line, contents);
+        }
+    }
+
+    fn read_empty(&mut self, contents: &mut LogContents) {
+        self.lines_behind_head = self.lines_behind_head.map(|lines| lines + 1);
+        self.open.head.columns.clear();
+        // Of the first report it is not known how many tables it has.
+        if let Some(shape) = &self.shape
+            && shape.tables == self.open.tables.len()
+        {
+            self.end_report(contents);
+        }
+    }
+
+    /// Takes a line if it is the first of a run; the last line of one that was killed has no end. Returns whether it is.
+    fn read_head(&mut self, text: &str, contents: &mut LogContents) -> bool {
+        let Some(at) = text.find("Linux ") else {
+            return false;
+        };
+        let Some((host, rest)) = head_line(&text[at..]) else {
+            return false;
+        };
+        self.open.has_lost_lines |= at > 0;
+        self.end_report(contents);
+        contents.clock.begin(rest);
+        let time = self.time.take();
+        self.run_at = time.and_then(|time| contents.clock.read(&time));
+        self.shape_before = self.shape.take().or(self.shape_before.take());
+        (contents.host, self.has_date, self.follows) = (host, true, false);
+        (self.lines_behind_head, self.is_boot_left_out) = (Some(0), false);
+        true
+    }
+
+    fn begin_table(&mut self, head: TableHead, line: &LogLine<'_>, contents: &mut LogContents) {
+        // A doubled line.
+        if self.open.head.columns == head.columns && self.open.rows.is_empty() {
+            return;
+        }
+        if self.open.tables.contains(&head.columns) {
+            self.end_report(contents);
+        }
+        let open = &mut self.open;
+        if open.tables.is_empty() {
+            open.before = line.before.to_string();
+        }
+        open.tables.push(head.columns.clone());
+        open.rows.clear();
+        (open.head, open.name) = (head, None);
     }
 
     /// Takes a line of a table.
-    fn read_row(&mut self, words: &[&str], contents: &mut LogContents) {
+    fn read_row(&mut self, words: &[&str], line: &LogLine<'_>, contents: &mut LogContents) {
         let open = &mut self.open;
+        let expected = open.head.columns.len();
         let (name, numbers) = match (words, open.name.take()) {
             // A long name has a line of its own.
-            ([name], _) if open.columns.len() > 1 => {
+            ([name], _) if expected > 1 => {
                 open.name = Some((*name).to_owned());
                 return;
             }
-            (numbers, Some(name)) if numbers.len() == open.columns.len() => (name, numbers),
-            ([numbers @ .., name], _) if open.is_name_last => ((*name).to_owned(), numbers),
+            (numbers, Some(name)) if numbers.len() == expected => (name, numbers),
+            ([numbers @ .., name], _) if open.head.is_name_last => ((*name).to_owned(), numbers),
             ([name, numbers @ ..], _) => ((*name).to_owned(), numbers),
             ([], _) => return,
         };
-        let (found, expected) = (numbers.len(), open.columns.len());
-        if found != expected {
-            let is_known = |shape: &Shape| shape.names.contains(&name);
-            let is_device = self.shape.as_ref().is_some_and(is_known);
-            open.has_lost_lines |= !is_device;
-            contents.warnings.push(format!(
-                "{found} numbers after the device, expected {expected}; its values are not known"
-            ));
-            if is_device && !open.rows.contains(&name) {
-                open.rows.push(name.clone());
-                open.devices.push(LoggedDevice::new(name));
-            }
-            return;
+        if numbers.len() != expected {
+            return self.read_damaged_row(name, numbers.len(), contents);
         }
         if open.rows.contains(&name) {
             if !contents.facts.has_one_head || open.rows.first() != Some(&name) {
@@ -173,48 +168,61 @@ impl IostatLog {
                 return;
             }
             // The head stands for all reports.
-            let columns = std::mem::take(&mut open.columns);
-            let (tables, is_name_last) = (open.tables.clone(), open.is_name_last);
-            self.end_report(contents);
-            self.open = OpenReport {
-                tables,
-                columns,
-                is_name_last,
-                prefix: contents.prefix.clone(),
+            let next = OpenReport {
+                tables: open.tables.clone(),
+                head: std::mem::take(&mut open.head),
                 ..OpenReport::default()
             };
+            self.end_report(contents);
+            self.open = next;
         }
         let open = &mut self.open;
+        if contents.facts.has_one_head && open.rows.is_empty() {
+            open.before = line.before.to_string();
+        }
         open.rows.push(name.clone());
-        let device = match open
-            .devices
-            .iter_mut()
-            .position(|device| device.name == name)
-        {
-            Some(at) => &mut open.devices[at],
-            None => {
-                open.devices.push(LoggedDevice::new(name));
-                let last = open.devices.len() - 1;
-                &mut open.devices[last]
-            }
-        };
-        for (column, word) in open.columns.iter().zip(numbers) {
-            contents.times.observe_number(word);
-            device.set_text(column, word, contents);
+        // Another table may have had it.
+        let known = open.devices.iter().position(|device| device.name == name);
+        let index = known.unwrap_or(open.devices.len());
+        if known.is_none() {
+            open.devices.push(LoggedDevice::new(name));
+        }
+        for (column, word) in open.head.columns.iter().zip(numbers) {
+            contents.clock.observe_number(word);
+            contents.set(&mut open.devices[index], column, word);
         }
     }
 
-    /// Returns the time of a report in a text or before the head line; otherwise for the first report of a log, the midnight of
+    fn read_damaged_row(&mut self, name: String, found: usize, contents: &mut LogContents) {
+        let open = &mut self.open;
+        let is_device = self
+            .shape
+            .as_ref()
+            .is_some_and(|shape| shape.names.contains(&name));
+        open.has_lost_lines |= !is_device;
+        contents.warnings.push(format!(
+            "{found} numbers after the device, expected {}; its values are not known",
+            open.head.columns.len()
+        ));
+        if is_device && !open.rows.contains(&name) {
+            open.rows.push(name.clone());
+            open.devices.push(LoggedDevice::new(name));
+        }
+    }
+
+    /// Adds a report, whose time is in a text, or before the head line; otherwise the first report of a log has the midnight of
     /// its date.
-    fn find_time(&mut self, text: &str, contents: &mut LogContents) -> [Option<Timestamp>; 2] {
+    fn add(&mut self, time: &str, mut report: Report, contents: &mut LogContents) {
         let is_first = std::mem::take(&mut self.has_date);
         let run_at = self.run_at.take();
-        let at = contents.times.find(text).or(run_at);
-        let has_midnight = is_first && at.is_none();
-        [
-            at,
-            has_midnight.then(|| contents.times.midnight()).flatten(),
-        ]
+        report.at = contents.clock.read(time).or(run_at);
+        if is_first && report.at.is_none() {
+            report.midnight = contents.clock.midnight();
+        }
+        let begins = !std::mem::replace(&mut self.follows, true);
+        report.begins = begins || report.is_cut;
+        report.has_length = begins && !report.is_cut && self.is_boot_left_out;
+        contents.reports.push_back(report);
     }
 
     /// Ends the report that is being read, if there is one, and hands it out if it is complete.
@@ -223,102 +231,87 @@ impl IostatLog {
         if open.tables.is_empty() {
             return;
         }
-        let shape = Shape {
+        let mut shape = Shape {
             tables: open.tables.len(),
-            names: open
-                .devices
-                .iter()
-                .map(|device| device.name.clone())
-                .collect(),
+            names: Vec::new(),
         };
-        let is_ended = open.columns.is_empty();
+        for device in &open.devices {
+            shape.names.push(device.name.clone());
+        }
+        let is_ended = open.head.columns.is_empty();
         let first = self.shape.as_ref().or(self.shape_before.as_ref());
-        let is_like_first = first.is_some_and(|first| *first == shape);
-        let has_tables = self
-            .shape
-            .as_ref()
-            .is_none_or(|first| first.tables == shape.tables);
+        let is_like_first = first == Some(&shape);
+        let has_tables = match &self.shape {
+            Some(first) => first.tables == shape.tables,
+            None => true,
+        };
         let is_full = is_like_first
             && !self.names_vary
             && !open.rows.is_empty()
             && open.rows.len() == open.devices.len();
-        let is_complete = has_tables && (is_ended || is_full);
         self.names_vary |= is_ended && self.shape.is_some() && !is_like_first;
-        let time = self.time.take().unwrap_or(open.prefix);
-        let begins = !std::mem::replace(&mut self.follows, true);
-        let [at, midnight] = self.find_time(&time, contents);
-        contents.reports.push_back(Report {
-            at,
-            midnight,
-            begins: begins || !is_complete,
-            has_length: begins && is_complete && self.is_boot_left_out,
-            is_cut: !is_complete,
+        let time = self.time.take().unwrap_or(open.before);
+        let report = Report {
+            is_cut: !(has_tables && (is_ended || is_full)),
             has_lost_lines: open.has_lost_lines,
             devices: open.devices,
-        });
-        if self.shape.is_none() {
-            self.shape = Some(shape);
-        }
+            ..Report::default()
+        };
+        self.add(&time, report, contents);
+        self.shape.get_or_insert(shape);
     }
 
     /// Takes an element of the list of reports in JSON.
-    fn read_element(&mut self, element: &Value, contents: &mut LogContents) {
+    fn read_element(&mut self, element: &Value, before: &str, contents: &mut LogContents) {
         let Some(disks) = element["disk"].as_array() else {
             return;
         };
-        let mut devices: Vec<LoggedDevice> = Vec::new();
+        let mut report = Report::default();
         for disk in disks {
             let (Some(name), Some(values)) = (disk["disk_device"].as_str(), disk.as_object())
             else {
                 continue;
             };
-            if contents.is_repeated(&devices, name) {
+            if contents.is_repeated(&report.devices, name) {
                 continue;
             }
             let mut device = LoggedDevice::new(name);
-            for (column, value) in values.iter().filter(|(_, value)| !value.is_string()) {
-                device.set_text(column, &value.to_string(), contents);
+            for (column, value) in values {
+                if !value.is_string() {
+                    contents.set(&mut device, column, &value.to_string());
+                }
             }
-            devices.push(device);
+            report.devices.push(device);
         }
-        let prefix = std::mem::take(&mut contents.prefix);
-        let [at, midnight] =
-            self.find_time(element["timestamp"].as_str().unwrap_or(&prefix), contents);
-        let begins = !std::mem::replace(&mut self.follows, true);
-        contents.reports.push_back(Report {
-            at,
-            midnight,
-            begins,
-            has_length: begins && self.is_boot_left_out,
-            devices,
-            ..Report::default()
-        });
+        let time = element["timestamp"].as_str().unwrap_or(before);
+        self.add(time, report, contents);
     }
 
     /// Reads the part of the JSON document before its list of reports.
-    fn read_json_head(&mut self, host: &Value, contents: &mut LogContents) {
-        contents.host = host_of_json(host);
+    fn read_json_head(&mut self, document: &Value, contents: &mut LogContents) {
+        contents.host = host_of(document);
         // JSON leaves out zeros at the end.
         contents.rounding.digits = 2;
         contents
-            .times
-            .begin(host["date"].as_str().unwrap_or_default());
+            .clock
+            .begin(document["date"].as_str().unwrap_or_default());
         (self.follows, self.has_date) = (false, true);
     }
 }
 
 impl LogFormat for IostatLog {
-    fn read(&mut self, line: &str, contents: &mut LogContents) -> Result<(), String> {
-        if !self.json.is_json(line) {
-            return self.read_text(line, contents);
+    fn read(&mut self, line: &LogLine<'_>, contents: &mut LogContents) -> Result<(), String> {
+        if !self.json.is_json(&line.text) {
+            self.read_text(line, contents);
+            return Ok(());
         }
-        for part in self.json.read(line)? {
+        for part in self.json.read(&line.text)? {
             match part {
-                JsonPart::Host(host, is_boot_left_out) => {
-                    self.read_json_head(&host, contents);
+                JsonPart::Host(document, is_boot_left_out) => {
+                    self.read_json_head(&document, contents);
                     self.is_boot_left_out = is_boot_left_out;
                 }
-                JsonPart::Element(element) => self.read_element(&element, contents),
+                JsonPart::Element(element) => self.read_element(&element, &line.before, contents),
             }
         }
         Ok(())
@@ -332,29 +325,4 @@ impl LogFormat for IostatLog {
             .reports
             .retain(|report| !report.is_cut && (!report.begins || report.has_length || has_single));
     }
-}
-
-/// Returns the columns of a line that begins a table of devices, without that of the names, and whether that is the last.
-pub(super) fn header(words: &[&str]) -> Option<(Vec<String>, bool)> {
-    let (first, last) = (words.first()?, words.last()?);
-    let is_name_last = last.starts_with("Device");
-    let is_name_first =
-        !is_name_last && number(first).is_none() && !first.contains('/') && !first.contains(':')
-            || first.trim_end_matches(':') == "Device";
-    let columns = if is_name_last {
-        &words[..words.len() - 1]
-    } else {
-        &words[1..]
-    };
-    let has_rates = columns.iter().any(|column| LoggedDevice::is_rate(column));
-    let has_numbers = columns.iter().any(|word| number(word).is_some());
-    // The tables of sar look similar.
-    let is_of_sar = words.contains(&"DEV");
-    let is_header = (is_name_first || is_name_last) && has_rates && !has_numbers && !is_of_sar;
-    is_header.then(|| {
-        (
-            columns.iter().map(|column| (*column).to_owned()).collect(),
-            is_name_last,
-        )
-    })
 }

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::capture::MAX_SAMPLE_BYTES;
+use crate::capture::annotation::RecordingHeader;
 
 /// A part of the JSON that is complete.
 pub(super) enum JsonPart {
@@ -91,6 +92,18 @@ impl JsonElements {
             return Err("JSON without a report".to_owned());
         }
         Ok(parts)
+    }
+}
+
+/// Returns the host that such a document names.
+pub(super) fn host_of(document: &Value) -> RecordingHeader {
+    let text = |name: &str| document[name].as_str().map(str::to_owned);
+    let cpus = document["number-of-cpus"].as_u64();
+    RecordingHeader {
+        host: text("nodename"),
+        kernel: text("release"),
+        cpus: cpus.and_then(|cpus| usize::try_from(cpus).ok()),
+        ..RecordingHeader::default()
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use super::Report;
+use super::report::Report;
 
 /// The longest interval that is looked for, in seconds. Rates are rounded to hundredths, so that any number is a whole
 /// number of requests in 100 s.

@@ -19,7 +19,7 @@ pub(super) fn look_alike(line: &str) -> Option<&'static str> {
         name.is_some_and(|name| *name != "softirq") && device_line_start(line, 0).is_none();
     if let Some(tool) = other {
         Some(tool.text)
-    } else if line.matches([',', ';']).count() >= 3 {
+    } else if line.matches([',', ';']).count() >= 3 && !line.starts_with('{') {
         Some(
             "has columns with commas or semicolons; blkstat reads lines of /proc/diskstats, with blanks",
         )
@@ -33,7 +33,7 @@ pub(super) fn look_alike(line: &str) -> Option<&'static str> {
 }
 
 /// Returns whether a line is the head of a table of a system other than Linux, whose columns have other units.
-pub(in crate::capture) fn is_of_other_system(line: &str) -> bool {
+pub(crate) fn is_of_other_system(line: &str) -> bool {
     let line = line.trim_start();
     OTHER_SYSTEMS.iter().any(|tool| tool.wrote(line))
 }

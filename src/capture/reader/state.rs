@@ -11,7 +11,7 @@ use crate::baselines::RecordedBaseline;
 use crate::capture::CaptureWarning;
 use crate::capture::annotation::RecordingHeader;
 use crate::capture::diskstats_line::{LineError, has_lost_columns, parse_line};
-use crate::capture::time_form::TimeForm;
+use crate::capture::normal::time_form::TimeForm;
 use crate::capture::{
     MAX_BASELINE_NAME_BYTES, MAX_BASELINES, MAX_DEVICES_PER_SAMPLE, MAX_SAMPLE_BYTES,
     NamesInSample, slot,

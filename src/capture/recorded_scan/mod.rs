@@ -187,41 +187,41 @@ impl ScanGrowth {
         if json_bytes(self) <= MAX_LIST_BYTES {
             return write_annotation(&IoScanLine { io_scan: self }, out);
         }
-        let (devices, cgroups) = (split_list(&self.devices), split_list(&self.cgroups));
-        let (busiest, blocked) = (split_list(&self.busiest), split_list(&self.blocked));
-        let mut write = |io_scan: Self| write_annotation(&IoScanLine { io_scan }, out);
-        write(Self {
+        let mut parts = vec![Self {
             devices: Vec::new(),
             cgroups: Vec::new(),
             busiest: Vec::new(),
             blocked: Vec::new(),
             processes: self.processes.clone(),
             ..*self
-        });
-        devices.into_iter().for_each(|devices| {
-            write(Self {
+        }];
+        for devices in split_list(&self.devices) {
+            parts.push(Self {
                 devices,
                 ..Self::default()
-            })
-        });
-        cgroups.into_iter().for_each(|cgroups| {
-            write(Self {
+            });
+        }
+        for cgroups in split_list(&self.cgroups) {
+            parts.push(Self {
                 cgroups,
                 ..Self::default()
-            })
-        });
-        busiest.into_iter().for_each(|busiest| {
-            write(Self {
+            });
+        }
+        for busiest in split_list(&self.busiest) {
+            parts.push(Self {
                 busiest,
                 ..Self::default()
-            })
-        });
-        blocked.into_iter().for_each(|blocked| {
-            write(Self {
+            });
+        }
+        for blocked in split_list(&self.blocked) {
+            parts.push(Self {
                 blocked,
                 ..Self::default()
-            })
-        });
+            });
+        }
+        for io_scan in parts {
+            write_annotation(&IoScanLine { io_scan }, out);
+        }
     }
 }
 

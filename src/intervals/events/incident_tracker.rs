@@ -329,11 +329,23 @@ impl Tracked {
         let Some(cause) = trouble.event.cause_of_incident(is_victim) else {
             return;
         };
-        // What the kernel says changes: errors are counted, a rebuild goes on.
-        let is_news = matches!(
-            (&self.incident.cause, &cause),
-            (Some(Cause::Health(known)), Cause::Health(new)) if known != new
-        );
+        let mut earlier_per_s = None;
+        let is_news = match (&self.incident.cause, &cause) {
+            // What the kernel says changes: errors are counted, a rebuild goes on.
+            (Some(Cause::Health(known)), Cause::Health(new)) => known != new,
+            // The limit that holds now has taken the place of another one.
+            (
+                Some(Cause::Cap { plateau, device }),
+                Cause::Cap {
+                    plateau: new,
+                    device: of_new,
+                },
+            ) if device.device == of_new.device && plateau.direction == new.direction => {
+                earlier_per_s = Some(plateau.iops);
+                plateau.unit == new.unit && !plateau.is_same(new)
+            }
+            _ => false,
+        };
         let known_rank = self.incident.cause.as_ref().map(Cause::rank);
         if !is_news && known_rank >= Some(cause.rank()) {
             return;
@@ -355,7 +367,8 @@ impl Tracked {
             }
         }
         if let Cause::Cap { plateau, .. } = &cause {
-            incident.before_per_s = trouble.events.rate_before_per_s(plateau.direction);
+            incident.before_per_s =
+                earlier_per_s.or_else(|| trouble.events.rate_before_per_s(plateau.direction));
         }
         incident.cause = Some(cause);
     }

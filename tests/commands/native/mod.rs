@@ -17,6 +17,7 @@ mod reported_captures;
 mod reported_logs;
 mod sar_logs;
 mod selection;
+mod several_hosts;
 mod snapshots;
 mod summary;
 mod totals;

@@ -189,21 +189,31 @@ fn a_disk_that_is_slower_than_any_is_slow_whatever_its_queue() {
 
 #[test]
 fn a_volume_whose_credits_are_spent_has_the_limit_that_holds_now_and_the_rate_before() {
-    // 3,000 writes a second for a minute, then 100, with eight requests at a time.
-    let text = capture(120, |second| {
-        let fast = second.min(60);
-        let slow = second - fast;
-        let writes = 3000 * fast + 100 * slow;
-        let (busy_ms, taken_ms) = (1000 * second, 8000 * second);
-        format!(
-            " 202 80 xvdf 0 0 0 0 {writes} 0 {} {taken_ms} 8 {busy_ms} {taken_ms}\n",
-            32 * writes
-        )
-    });
-    let (out, err, code) = output("analyze -", &text);
-    assert_eq!((err.as_str(), code), ("", 0));
-    let out = one_line(&out);
-    let expected =
-        "xvdf stays at 100 writes/s (3,000 writes/s before), as if limited; writes take 80.0 ms";
-    assert!(out.contains(expected), "{out}");
+    // 3,000 writes a second for a minute, then 500 and 100, or 100 at once, with eight requests at a time.
+    for (rates, expected) in [
+        (
+            [3000, 100, 100],
+            "xvdf stays at 100 writes/s (3,000 writes/s before), as if limited; writes take 80.0 ms",
+        ),
+        (
+            [3000, 500, 100],
+            "xvdf stays at 100 writes/s (500 writes/s before), as if limited; writes take",
+        ),
+    ] {
+        let text = capture(180, |second| {
+            let [first, then, now] = rates;
+            let writes = first * second.min(60)
+                + then * second.saturating_sub(60).min(60)
+                + now * second.saturating_sub(120);
+            let (busy_ms, taken_ms) = (1000 * second, 8000 * second);
+            format!(
+                " 202 80 xvdf 0 0 0 0 {writes} 0 {} {taken_ms} 8 {busy_ms} {taken_ms}\n",
+                32 * writes
+            )
+        });
+        let (out, err, code) = output("analyze -", &text);
+        assert_eq!((err.as_str(), code), ("", 0));
+        let out = one_line(&out);
+        assert!(out.contains(expected), "{out}");
+    }
 }

@@ -284,9 +284,13 @@ fn a_head_that_stands_once_is_that_of_all_reports() {
     for (second, row) in rows.iter().enumerate() {
         log += &format!("2024-01-15T10:00:0{second} {row}");
     }
-    let (lines, err) = read("", log);
+    let (lines, err) = read("", &log);
     assert_eq!(numbers(&lines, "sda", "reads_per_s"), expected, "{err}");
     assert_eq!(times(&lines, "sda")[6], "2024-01-15T10:00:07");
+    // The head has the time before the first row.
+    let log = log.replace("10:00:00 Device", "09:59:59 Device");
+    let (lines, err) = read("", log);
+    assert_eq!(numbers(&lines, "sda", "elapsed_s"), [1.0; 7], "{err}");
 }
 
 #[test]
@@ -305,7 +309,7 @@ fn blanks_and_times_that_a_program_put_before_lines_do_no_harm() {
             .map(|line| format!("{prefix}{line}\n"))
             .collect()
     };
-    for prefix in ["", "    ", "\t", "> ", "  | "] {
+    for prefix in ["", "    ", "\t", "> ", "  | ", "  7  ", "\u{a0} \u{a0}"] {
         let (lines, err) = read("", put_before(prefix));
         assert_eq!(
             numbers(&lines, "sda", "reads_per_s"),
@@ -344,6 +348,27 @@ fn logs_of_two_tools_in_a_file_are_both_read() {
     assert_eq!(
         numbers(&lines, "sda", "iops"),
         [13.0, 13.0, 302.0, 176.0],
+        "{err}"
+    );
+    // The date before the first table of the other log is its own.
+    let later = iostat.replace("10:00:0", "10:01:0");
+    let (lines, err) = read("", format!("{HEAD}{sar}\n{HEAD}{later}"));
+    assert_eq!(numbers(&lines, "sda", "elapsed_s"), [1.0; 4], "{err}");
+    assert_eq!(times(&lines, "sda")[2], "2024-01-15T10:01:01");
+    // A capture that follows has its own numbers.
+    let copies: String = (0..3)
+        .map(|second| {
+            format!(
+                "TS {}\n8 0 sda {} 0 0 0 0 0 0 0 0 0 0\n",
+                1_705_312_860 + second,
+                1000 + 40 * second
+            )
+        })
+        .collect();
+    let (lines, err) = read("", format!("{HEAD}{iostat}\n{copies}"));
+    assert_eq!(
+        numbers(&lines, "sda", "reads_per_s"),
+        [10.0, 10.0, 40.0, 40.0],
         "{err}"
     );
 }

@@ -10,9 +10,12 @@ use jiff::Timestamp;
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::{Offset, TimeZone};
 
+use super::first_lines::number;
+use super::names::{Half, half_of_day, month_number, named_offset};
+
 /// The form of a time. All times of a capture have the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TimeForm {
+pub(crate) enum TimeForm {
     /// Seconds, milliseconds, microseconds or nanoseconds since 1970.
     Epoch,
     /// A date of three numbers: `2017-08-06T06:13:20Z`, `20170806 06:13:20`.
@@ -33,7 +36,7 @@ pub(super) enum TimeForm {
 
 impl TimeForm {
     /// Returns the form in which the same numbers may be read.
-    pub(super) fn other_order(self) -> Option<Self> {
+    pub(crate) fn other_order(self) -> Option<Self> {
         match self {
             Self::DayFirst => Some(Self::MonthFirst),
             Self::MonthFirst => Some(Self::DayFirst),
@@ -58,16 +61,16 @@ impl Display for TimeForm {
 
 /// A time that stands in a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct FoundTime {
-    pub(super) form: TimeForm,
+pub(crate) struct FoundTime {
+    pub(crate) form: TimeForm,
     /// Without a year it is in 1972, without a date on the first day of 1970. An uptime is the time since 1970.
-    pub(super) time: Timestamp,
+    pub(crate) time: Timestamp,
     /// It names no time zone: `time` is as if it were UTC.
-    pub(super) is_local: bool,
+    pub(crate) is_local: bool,
     /// The number of words and numbers before it.
-    pub(super) words_before: usize,
+    pub(crate) words_before: usize,
     /// The digits of seconds, milliseconds and so on since 1970; 0 for other forms.
-    pub(super) digits: usize,
+    pub(crate) digits: usize,
 }
 
 /// The zone and the latest date of a capture, for times that name no zone or no year.
@@ -89,7 +92,7 @@ impl Default for LocalTimes {
 
 impl LocalTimes {
     /// Returns the date and time as they are written. Without a year it is in the latest one possible.
-    pub(super) fn civil(&self, found: &FoundTime) -> DateTime {
+    pub(crate) fn civil(&self, found: &FoundTime) -> DateTime {
         let written = Offset::UTC.to_datetime(found.time);
         if found.form != TimeForm::DayOfYear {
             return written;
@@ -105,29 +108,26 @@ impl LocalTimes {
         }
         written
     }
-
-    pub(super) fn timestamp(&self, found: &FoundTime) -> Timestamp {
-        let zone = if found.is_local && found.form != TimeForm::TimeOfDay {
-            &self.zone
-        } else {
-            &TimeZone::UTC
-        };
-        zone.to_timestamp(self.civil(found)).unwrap_or(found.time)
-    }
 }
 
 /// Returns the first time in a line of a log, which has no uptime.
-pub(super) fn find_time(line: &str) -> Option<FoundTime> {
+pub(crate) fn find_time(line: &str) -> Option<FoundTime> {
     find_times(line)
         .into_iter()
         .find(|found| found.form != TimeForm::Uptime)
+}
+
+/// Returns whether nothing but a time is in a line; a row of a table has numbers with fractions.
+pub(super) fn is_time_alone(line: &str) -> bool {
+    let is_rate = |word| number(word).is_some_and(|number| number.digits > 0 && number.value < 1e9);
+    find_time(line).is_some() && !line.split_whitespace().any(is_rate)
 }
 
 /// The words of a line that are looked at; lines of /proc/stat have thousands.
 const MAX_WORDS: usize = 64;
 
 /// Returns everything in a line that reads as a time.
-pub(super) fn find_times(line: &str) -> Vec<FoundTime> {
+pub(crate) fn find_times(line: &str) -> Vec<FoundTime> {
     let mut times = Vec::new();
     if !line.bytes().any(|byte| byte.is_ascii_digit()) {
         return times;
@@ -398,20 +398,6 @@ fn two_digits(text: &str) -> Option<i8> {
     i8::try_from(digits(text)?).ok()
 }
 
-#[derive(Clone, Copy, PartialEq)]
-enum Half {
-    First,
-    Second,
-}
-
-fn half_of_day(word: Option<&&str>) -> Option<Half> {
-    match word?.to_lowercase().as_str() {
-        "am" | "a" | "오전" | "上午" | "午前" => Some(Half::First),
-        "pm" | "p" | "오후" | "下午" | "午後" => Some(Half::Second),
-        _ => None,
-    }
-}
-
 /// Returns the dates that three numbers and a time of day behind them, after up to three other words, can be.
 fn numeric_dates(tokens: &[&str]) -> Vec<(TimeForm, (Timestamp, bool))> {
     let Some((numbers, used, is_month_likely)) = three_numbers(tokens) else {
@@ -546,45 +532,6 @@ fn date(year: u64, month: u64, day: u64) -> Option<Date> {
     .ok()
 }
 
-/// The beginnings of the names of months, in lower case, in the languages of many systems.
-const MONTHS: [&str; 12] = [
-    "jan jän ene gen янв січ sty led oca tam ιαν",
-    "feb fév fev фев лют lut úno şub hel φεβ",
-    "mar mär mrz mrt maa мар бер bře már μαρ μάρ",
-    "apr avr abr апр кві kwi dub nis huh ápr απρ",
-    "may mai mag maj mei май мая тра kvě máj tou μαΐ maí",
-    "jun juin giu июн чер cze čen červn haz kes jún ιουν",
-    "jul juil lug июл лип lip čec červenc tem hei júl ιουλ",
-    "aug aoû aou ago авг сер sie srp ağu elo αυγ",
-    "sep set сен вер wrz zář eyl syy sze σεπ",
-    "oct okt ott out окт жов paź říj eki lok οκτ",
-    "nov ноя лис lis kas marras νοε",
-    "dec dez déc dic дек гру gru pro ara jou des δεκ",
-];
-
-/// The number of a month by its name: the longest beginning decides.
-fn month_number(word: &str) -> Option<u64> {
-    if !word.starts_with(char::is_alphabetic) {
-        return None;
-    }
-    let word = word.to_lowercase();
-    let mut found = None;
-    let mut longest = 0;
-    for (number, names) in (1..).zip(MONTHS) {
-        for name in names.split(' ') {
-            if name.len() >= longest && word.starts_with(name) {
-                longest = name.len();
-                found = Some(number);
-            }
-        }
-    }
-    found
-}
-
-/// The hours from UTC of time zones that `date` names by letters. Others are taken for the local one.
-const ZONES: &str = "UTC 0 GMT 0 Z 0 WET 0 WEST 1 BST 1 CET 1 CEST 2 EET 2 EEST 3 MSK 3 JST 9 KST 9 AEST 10 AEDT 11 NZST 12 NZDT 13 SAST 2 EST -5 EDT -4 \
-                     CST -6 CDT -5 MST -7 MDT -6 PST -8 PDT -7 AKST -9 AKDT -8 HST -10";
-
 /// Returns the time in the zone that the words after it name, or else as if in UTC, and true.
 fn with_offset(time: DateTime, after: &[&str]) -> Option<(Timestamp, bool)> {
     let signed = after.iter().take(2).find_map(|word| signed_offset(word));
@@ -596,12 +543,6 @@ fn with_offset(time: DateTime, after: &[&str]) -> Option<(Timestamp, bool)> {
         offset.unwrap_or(Offset::UTC).to_timestamp(time).ok()?,
         offset.is_none(),
     ))
-}
-
-fn named_offset(word: &str) -> Option<Offset> {
-    let mut zones = ZONES.split(' ');
-    zones.find(|zone| *zone == word)?;
-    Offset::from_hours(zones.next()?.parse().ok()?).ok()
 }
 
 /// Parses an offset from UTC: `+02:00`, `-0330`, `+02`.
