@@ -292,7 +292,7 @@ fn a_device_that_hardly_anyone_waits_for_is_not_the_cause() {
     });
     let found = sentences(&ok["not_the_disk"]);
     assert!(
-        found.starts_with("No one waited long for sda, sda2: queue 0.0"),
+        found.starts_with("No one waited long for sda, sda2: 0.0"),
         "{ok}"
     );
     assert!(

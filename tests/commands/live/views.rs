@@ -11,10 +11,10 @@ fn a_report_shows_the_host_and_every_device() {
 00:00:01  1.000s  cpu 10% user 5% sys 85% avail   io 25% some 5.0% full   blocked 3
 device       r/s rMiB/s r_await   w/s wMiB/s w_await queue inflt  util r_sat w_sat        verdict
 sda          100   0.39  2.00ms   100   0.39  2.00ms  0.40     0   20%     -     -             ok
-sda2         100   0.39  2.00ms   100   0.39  2.00ms  0.40     0   20%     -     -             ok
-vg0-root     100   0.39  2.00ms   100   0.39  2.00ms  0.40     0   20%     -     -             ok
 sdb        I/O accounting disabled (queue/iostats=0)
 sdc         1.00   0.00 ~2.00ms  1.00   0.00 ~2.00ms  0.00     4  0.2%     -     -             ok
+sda2         100   0.39  2.00ms   100   0.39  2.00ms  0.40     0   20%     -     -             ok
+vg0-root     100   0.39  2.00ms   100   0.39  2.00ms  0.40     0   20%     -     -             ok
 └ hidden at width 100: r_sz w_sz d/s dMiB/s d_await d_sz f/s f_await rmrg wmrg dmrg r_qu w_qu d_qu
 └   ≤util (--width N, --all-columns)
 ";

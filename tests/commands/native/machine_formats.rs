@@ -44,8 +44,10 @@ fn table_json_and_csv_have_the_same_lines() {
         {
             let mut words = line.split_whitespace();
             match words.next() {
+                Some("└") if line.contains("appeared") => {
+                    names.push(words.next().unwrap().to_owned());
+                }
                 Some("device" | "└") | None => {}
-                Some("+" | "-") => names.push(words.next().unwrap().to_owned()),
                 Some(name) => names.push(name.to_owned()),
             }
         }
