@@ -27,6 +27,8 @@ pub trait Clock {
     }
     /// Forgets that signal, so that the next one can be noticed.
     fn clear_signal(&self) {}
+    /// Lets the next signal end the program at once, because what follows does not look for one.
+    fn end_at_next_signal(&self) {}
     /// Returns whether the clock advances only while waiting. A separate thread then has no time in which to work.
     fn is_manual(&self) -> bool {
         false
@@ -92,6 +94,10 @@ impl Clock for RealClock<'_> {
 
     fn clear_signal(&self) {
         self.signals.into_iter().for_each(Signals::clear);
+    }
+
+    fn end_at_next_signal(&self) {
+        self.signals.into_iter().for_each(Signals::end_at_next);
     }
 
     fn wait(&self, deadline: Option<Duration>, input: Option<BorrowedFd<'_>>) -> WaitOutcome {

@@ -13,6 +13,7 @@
 //! - [`source`] provides the next [`counters::Sample`], from the running system at its deadline or from a capture, and
 //!   the tree of block devices as a [`topology::Topology`]; it says where time broke. [`capture`] parses and
 //!   writes samples as text: one parser for the running system, every kernel version and every capture.
+//! - [`attribution`] finds the cgroups and programs that use a device, and the limits that they have reached.
 //! - [`metrics`] turns two samples and the time between them into [`metrics::Interval`].
 //! - [`intervals`] turns a stream of steps from sample to sample into [`intervals::DeviceInterval`]s: aggregation over a
 //!   longer interval, hot-plug, device selection, totals, and events.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write;
+use std::path::Path;
 
 /// Replaces every character that could control a terminal by its escape, such as `\u{1b}`: control characters,
 /// invisible characters, and those that change the direction of text.
@@ -19,6 +20,11 @@ pub fn sanitize(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(safe)
+}
+
+/// Returns a path as it is named in messages.
+pub fn path_text(path: &Path) -> String {
+    sanitize(&path.display().to_string()).into_owned()
 }
 
 /// Formats `text` as a quoted JSON string in which every character that could control a terminal is escaped.

@@ -98,6 +98,11 @@ impl Signals {
         // Reads one byte per signal until the pipe is empty.
         while matches!((&self.pipe).read(&mut [0; 64]), Ok(1..)) {}
     }
+
+    /// Lets the next signal end the program at once, from where on nothing looks for signals.
+    pub fn end_at_next(&self) {
+        self.is_ending.store(true, Ordering::SeqCst);
+    }
 }
 
 /// The other half of [`Signals::of_thread`].

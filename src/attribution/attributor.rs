@@ -9,7 +9,9 @@ use super::cgroup_growth::{
 };
 use super::limit_use::{LimitHistory, LimitKey, LimitUse, limited_amount, limits_set};
 use super::programs::{Readings, io_by_name};
-use super::{Attribution, CgroupUse, DeviceUse, IoRates, Limit, LimitSource, is_in_cgroup};
+use super::{
+    Attribution, CgroupUse, DeviceUse, IoRates, Limit, LimitSource, LimitedRate, is_in_cgroup,
+};
 use crate::counters::{BlockedTask, Cgroup, DeviceNumber, IoCounters, IoLimits, IoScan, Pressure};
 use crate::topology::Topology;
 
@@ -83,10 +85,14 @@ impl Seen {
             let cgroup = &newer.cgroups[delta.cgroup];
             let limits = limits_on(cgroup, delta.number);
             if limits != IoLimits::default() {
-                let is_waiting = has_waited(cgroup, &pressures, newer);
-                let observed = (&delta.counted, elapsed_s);
-                self.limits
-                    .observe((&cgroup.path, delta.number), &limits, observed, is_waiting);
+                self.limits.observe(
+                    &cgroup.path,
+                    delta.number,
+                    &limits,
+                    &delta.counted,
+                    elapsed_s,
+                    has_waited(cgroup, &pressures, newer),
+                );
             }
         }
         self.limits.end_interval();
@@ -224,12 +230,12 @@ impl Window {
             return None;
         }
         let mut limits = Vec::new();
-        for (kind, value) in limits_set(&values) {
-            let (direction, unit) = kind;
+        for (limited, value) in limits_set(&values) {
+            let LimitedRate { direction, unit } = limited;
             let key = LimitKey {
                 path: Arc::clone(&cgroup.path),
                 number: delta.number,
-                kind,
+                limited,
             };
             limits.push(LimitUse {
                 limit: Limit {
@@ -240,7 +246,7 @@ impl Window {
                     value: value as f64 / unit.size(),
                     source: LimitSource::Cgroup(scan.hierarchy.unwrap_or_default()),
                 },
-                rate: limited_amount(&delta.counted, kind).0 as f64 / unit.size() / elapsed_s,
+                rate: limited_amount(&delta.counted, limited) as f64 / unit.size() / elapsed_s,
                 is_reached: self.reached.contains(&key),
                 is_near: history.is_near(&key),
                 is_waited_for: history.is_waited_for(&key),

@@ -2,8 +2,10 @@
 
 /// The number of characters of a container's id that container tools print.
 const SHORT_ID: usize = 12;
-/// The shortest and the longest id of a container.
+/// The lengths of a container's id.
 const ID_LENGTHS: [usize; 2] = [32, 64];
+/// The shortest id of a pod: a UUID, whose hyphens may be missing.
+const MIN_POD_ID: usize = 32;
 
 /// A function that names one component of a path, given the components above it; `None` for a component of another
 /// form.
@@ -90,7 +92,7 @@ fn pod(part: &str, above: &[&str]) -> Option<String> {
     };
     // systemd would take a hyphen for a level of the hierarchy, so ids are written with underscores.
     let id = id.replace('_', "-");
-    let is_id = id.len() >= ID_LENGTHS[0] && id.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
+    let is_id = id.len() >= MIN_POD_ID && id.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
     if !is_id {
         return None;
     }

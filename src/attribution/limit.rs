@@ -63,6 +63,19 @@ impl RateUnit {
     }
 }
 
+/// The rate that a limit applies to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LimitedRate {
+    pub direction: IoDirection,
+    pub unit: RateUnit,
+}
+
+impl LimitedRate {
+    pub const fn of(direction: IoDirection, unit: RateUnit) -> Self {
+        Self { direction, unit }
+    }
+}
+
 /// How a limit is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitSource {

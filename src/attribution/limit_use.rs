@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{IoDirection, Limit, RateUnit};
+use super::IoDirection::{Reads, Writes};
+use super::RateUnit::{Kib, Requests};
+use super::{Limit, LimitedRate};
 use crate::counters::{DeviceNumber, IoCounters, IoLimits};
 
 /// The fraction of a limit from which it counts as reached.
@@ -17,7 +19,7 @@ const NEAR_FRACTION: f64 = 0.8;
 /// has other work in between comes no nearer.
 const MIN_WAITING_FRACTION: f64 = 0.5;
 /// The intervals over which a limit must have been reached.
-const INTERVALS: usize = 3;
+pub const LIMIT_INTERVALS: usize = 3;
 /// The number of requests from which a tolerance of one request is small: of the 15 that a limit of 5 permits in three
 /// seconds, 14 are 93%. If three intervals permit fewer, all intervals since the limit seems to be reached are checked,
 /// too.
@@ -29,35 +31,28 @@ const MAX_INTERVALS: usize = 10;
 const SLICES_PER_S: u64 = 10;
 
 /// The kinds of limits, in the order of [`IoLimits`].
-const LIMITED: [(IoDirection, RateUnit); 4] = [
-    (IoDirection::Reads, RateUnit::Requests),
-    (IoDirection::Writes, RateUnit::Requests),
-    (IoDirection::Reads, RateUnit::Kib),
-    (IoDirection::Writes, RateUnit::Kib),
+const LIMITED: [LimitedRate; 4] = [
+    LimitedRate::of(Reads, Requests),
+    LimitedRate::of(Writes, Requests),
+    LimitedRate::of(Reads, Kib),
+    LimitedRate::of(Writes, Kib),
 ];
 
 /// The limits that are set, in requests or bytes per second.
-pub(super) fn limits_set(
-    limits: &IoLimits,
-) -> impl Iterator<Item = ((IoDirection, RateUnit), u64)> + use<> {
+pub(super) fn limits_set(limits: &IoLimits) -> impl Iterator<Item = (LimitedRate, u64)> + use<> {
     LIMITED
         .into_iter()
         .zip(*limits)
-        .filter_map(|(kind, value)| Some((kind, value?)))
+        .filter_map(|(limited, value)| Some((limited, value?)))
 }
 
-/// The requests or bytes to which a limit of a cgroup applies, and how much of them a request is on average.
-pub(super) fn limited_amount(
-    io: &IoCounters,
-    (direction, unit): (IoDirection, RateUnit),
-) -> (u64, f64) {
-    let (requests, bytes) = match direction {
-        IoDirection::Reads => (io.reads, io.read_bytes),
-        _ => (io.writes, io.write_bytes),
-    };
-    match unit {
-        RateUnit::Requests => (requests, 1.0),
-        RateUnit::Kib => (bytes, bytes as f64 / requests.max(1) as f64),
+/// The requests or bytes of a cgroup to which a limit applies.
+pub(super) fn limited_amount(io: &IoCounters, limited: LimitedRate) -> u64 {
+    match (limited.direction, limited.unit) {
+        (Reads, Requests) => io.reads,
+        (Reads, Kib) => io.read_bytes,
+        (_, Requests) => io.writes,
+        (_, Kib) => io.write_bytes,
     }
 }
 
@@ -82,6 +77,7 @@ struct Observed {
     value: u64,
     elapsed_s: f64,
     amount: u64,
+    /// How much of it a request is on average.
     request: f64,
     is_waiting: bool,
 }
@@ -146,7 +142,7 @@ impl Observed {
 pub(super) struct LimitKey {
     pub(super) path: Arc<str>,
     pub(super) number: DeviceNumber,
-    pub(super) kind: (IoDirection, RateUnit),
+    pub(super) limited: LimitedRate,
 }
 
 /// Follows the use of limits over several intervals.
@@ -162,17 +158,24 @@ impl LimitHistory {
     /// waited for I/O.
     pub(super) fn observe(
         &mut self,
-        (path, number): (&Arc<str>, DeviceNumber),
+        path: &Arc<str>,
+        number: DeviceNumber,
         limits: &IoLimits,
-        (delta, elapsed_s): (&IoCounters, f64),
+        delta: &IoCounters,
+        elapsed_s: f64,
         is_waiting: bool,
     ) {
-        for (kind, value) in limits_set(limits) {
-            let (amount, mut request) = limited_amount(delta, kind);
+        for (limited, value) in limits_set(limits) {
+            let amount = limited_amount(delta, limited);
+            let requests = limited_amount(delta, LimitedRate::of(limited.direction, Requests));
+            let mut request = match limited.unit {
+                Requests => 1.0,
+                Kib => amount as f64 / requests.max(1) as f64,
+            };
             let key = LimitKey {
                 path: Arc::clone(path),
                 number,
-                kind,
+                limited,
             };
             let mut recent = self.recent.remove(&key).unwrap_or_default();
             // A limit that was changed was not reached before.
@@ -224,7 +227,7 @@ impl LimitHistory {
     /// The use of a limit in the last three intervals; `None` if it is not known for that long.
     fn latest(&self, key: &LimitKey) -> Option<&[Observed]> {
         let recent = self.recent.get(key)?;
-        let begin = recent.len().checked_sub(INTERVALS)?;
+        let begin = recent.len().checked_sub(LIMIT_INTERVALS)?;
         Some(&recent[begin..])
     }
 }
@@ -237,7 +240,7 @@ fn is_reached(recent: &[Observed]) -> bool {
         begin -= 1;
     }
     let run = &recent[begin..];
-    let Some(begin_of_last) = run.len().checked_sub(INTERVALS) else {
+    let Some(begin_of_last) = run.len().checked_sub(LIMIT_INTERVALS) else {
         return false;
     };
     let last = &run[begin_of_last..];
@@ -249,8 +252,11 @@ fn is_reached(recent: &[Observed]) -> bool {
     let Some(sum) = Observed::sum(last) else {
         return false;
     };
-    if !sum.is_at_limit(0.0) || sum.permitted() >= MIN_REQUESTS * sum.request {
-        return sum.is_at_limit(0.0);
+    if !sum.is_at_limit(0.0) {
+        return false;
+    }
+    if sum.permitted() >= MIN_REQUESTS * sum.request {
+        return true;
     }
     // The limit may have been reached only during the first interval of the run.
     let all = if begin_of_last > 0 { &run[1..] } else { run };
@@ -275,7 +281,7 @@ mod tests {
                 reads: *reads,
                 ..IoCounters::default()
             };
-            history.observe((&path, (8, 0)), &limits, (&delta, 1.0), is_waiting);
+            history.observe(&path, (8, 0), &limits, &delta, 1.0, is_waiting);
             history.end_interval();
             history.reached().count() == 1
         };
@@ -300,14 +306,14 @@ mod tests {
             let key = LimitKey {
                 path: Arc::from("/a"),
                 number: (8, 0),
-                kind: (IoDirection::Reads, RateUnit::Requests),
+                limited: LimitedRate::of(Reads, Requests),
             };
             for reads in reads {
                 let delta = IoCounters {
                     reads: *reads,
                     ..IoCounters::default()
                 };
-                history.observe((&key.path, key.number), &limits, (&delta, 1.0), false);
+                history.observe(&key.path, key.number, &limits, &delta, 1.0, false);
                 history.end_interval();
             }
             history.is_near(&key)
@@ -341,7 +347,7 @@ mod tests {
                 reads,
                 ..IoCounters::default()
             };
-            history.observe((&path, (8, 0)), &limits, (&delta, interval_s), false);
+            history.observe(&path, (8, 0), &limits, &delta, interval_s, false);
             history.end_interval();
             history.reached().count() == 1
         };
@@ -415,7 +421,7 @@ mod tests {
                 reads,
                 ..IoCounters::default()
             };
-            history.observe((&path, (8, 0)), &limits, (&delta, 0.1), false);
+            history.observe(&path, (8, 0), &limits, &delta, 0.1, false);
             history.end_interval();
             history.reached().count() == 1
         };
@@ -462,12 +468,7 @@ mod tests {
                 writes: bytes / 4096,
                 ..IoCounters::default()
             };
-            history.observe(
-                (&Arc::from("/a"), (8, 0)),
-                &limits,
-                (&delta, 1.0),
-                is_waiting,
-            );
+            history.observe(&Arc::from("/a"), (8, 0), &limits, &delta, 1.0, is_waiting);
             history.end_interval();
             history.reached().count() == 1
         };
@@ -488,7 +489,7 @@ mod tests {
                 reads: limit,
                 ..IoCounters::default()
             };
-            history.observe((&path, (8, 0)), &limits, (&delta, 1.0), false);
+            history.observe(&path, (8, 0), &limits, &delta, 1.0, false);
             history.end_interval();
             history.reached().count() == 1
         };

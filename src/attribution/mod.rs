@@ -22,8 +22,8 @@ use std::sync::Arc;
 
 pub use self::attributor::Attributor;
 pub use self::cgroup_name::cgroup_name;
-pub use self::limit::{IoDirection, Limit, LimitSource, RateUnit};
-pub use self::limit_use::LimitUse;
+pub use self::limit::{IoDirection, Limit, LimitSource, LimitedRate, RateUnit};
+pub use self::limit_use::{LIMIT_INTERVALS, LimitUse};
 pub use self::programs::{ByProgram, ProcessReading, Program};
 pub use self::reached_limit::{ReachedLimit, Waits};
 use crate::counters::{
@@ -106,7 +106,8 @@ impl Attribution {
 /// The fraction of a device's bytes with which a cgroup or a program makes the load.
 const MIN_LOAD_FRACTION: f64 = 0.5;
 
-/// The shortest wait in milliseconds, without anything else done, that means more than a busy device or a lock.
+/// The shortest wait in milliseconds, without anything else done, that means more than a busy device or a lock: it is evidence
+/// by itself, unlike the shorter one from which a task is watched.
 pub const LONG_TASK_WAIT_MS: u64 = 1000;
 
 impl Attribution {

@@ -13,7 +13,8 @@ const MIN_OTHERS_SHARE: f64 = 0.1;
 /// The fractions of a limit between which a limit that has held a device back goes on to do so, without a rate that is
 /// exactly at it in three intervals: the load may be a little uneven, and scans come late.
 const STILL_REACHED: [f64; 2] = [0.5, 2.0];
-const SMALLEST_REQUEST_KIB: f64 = 4.0;
+/// The smallest request of nearly all file systems.
+const PAGE_KIB: f64 = 4.0;
 
 /// How requests wait at a device, or for it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,11 +64,7 @@ impl Attribution {
             hierarchy,
             limits: &candidates,
         };
-        let first = limited.first_on(usage, device)?;
-        let owner = LimitedCgroups {
-            hierarchy,
-            limits: &[first],
-        };
+        let (first, share) = limited.first_on(usage, device)?;
 
         let is_elsewhere = self.uses_others(first, device);
         // Where nothing completes, no cgroup is seen to use the device.
@@ -93,7 +90,6 @@ impl Attribution {
         let holds_device = is_held
             || has_most && (others_wait || !limited.share_with_others(usage))
             || is_unused && are_all_waiting_limited;
-        let share = owner.share(usage, IoRates::bytes_per_s);
         Some(ReachedLimit {
             limit: first.clone(),
             share_pct: share.map(|share| 100.0 * share),
@@ -111,7 +107,7 @@ impl Attribution {
     ) -> Option<&'a Limit> {
         for name in limited {
             for used in self.limit_uses(name) {
-                if permits_no_request(&used.limit) {
+                if permits_less_than_a_page_per_s(&used.limit) {
                     return Some(&used.limit);
                 }
             }
@@ -123,7 +119,7 @@ impl Attribution {
     /// it permits less than a request per second, the device is in trouble.
     pub fn still_holds(&self, known: &Limit, is_in_trouble: bool) -> bool {
         let still = STILL_REACHED[0] * known.value..=STILL_REACHED[1] * known.value;
-        let is_blocking = permits_no_request(known) && is_in_trouble;
+        let is_blocking = permits_less_than_a_page_per_s(known) && is_in_trouble;
         self.limit_uses(&known.device).any(|used| {
             let is_in_force = used.is_reached || used.is_near || used.is_waited_for;
             used.limit == *known && (is_in_force || still.contains(&used.rate) || is_blocking)
@@ -209,19 +205,21 @@ impl<'a> LimitedCgroups<'a> {
     }
 
     /// Returns the limit of the cgroup with most of the device's bytes and, among those of one cgroup, the one on the device
-    /// itself.
-    fn first_on(&self, usage: &DeviceUse, device: &str) -> Option<&'a Limit> {
+    /// itself; and the fraction of the bytes that the cgroup has.
+    fn first_on(&self, usage: &DeviceUse, device: &str) -> Option<(&'a Limit, Option<f64>)> {
         let mut first = None;
-        let mut most = (0.0, false);
+        let mut highest_rank = None;
         for limit in self.limits {
             let alone = LimitedCgroups {
                 hierarchy: self.hierarchy,
                 limits: &[limit],
             };
-            let share = alone.share(usage, IoRates::bytes_per_s).unwrap_or_default();
-            let found = (share, &*limit.device == device);
-            if first.is_none() || found >= most {
-                (first, most) = (Some(*limit), found);
+            let share = alone.share(usage, IoRates::bytes_per_s);
+            let is_on_device = &*limit.device == device;
+            let rank = Some((share, is_on_device));
+            if rank >= highest_rank {
+                highest_rank = rank;
+                first = Some((*limit, share));
             }
         }
         first
@@ -265,8 +263,8 @@ impl<'a> LimitedCgroups<'a> {
     }
 }
 
-fn permits_no_request(limit: &Limit) -> bool {
-    limit.unit == RateUnit::Kib && limit.value < SMALLEST_REQUEST_KIB
+fn permits_less_than_a_page_per_s(limit: &Limit) -> bool {
+    limit.unit == RateUnit::Kib && limit.value < PAGE_KIB
 }
 
 #[cfg(test)]

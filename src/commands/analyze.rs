@@ -307,13 +307,8 @@ fn file_with_range(word: &str, context: &RunContext<'_>) -> Result<Option<Captur
 /// # Errors
 /// If no device or more than one was active.
 fn write_fio_job(reports: &[DeviceReport], out: &mut Vec<u8>) -> Result<()> {
-    let mut active = Vec::new();
-    for report in reports {
-        if report.busy_intervals > 0 {
-            active.push(report);
-        }
-    }
-    match active.as_slice() {
+    let active = reports.iter().filter(|report| report.busy_intervals > 0);
+    match &*Vec::from_iter(active) {
         [report] => fio_job(report, out),
         [] => bail!("no device was active: there is no load to repeat"),
         several => {

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::clock::RealClock;
 use crate::known_baselines::SavedBaselines;
-use crate::sanitize::sanitize;
+use crate::sanitize::path_text;
 use crate::sink::write_atomically;
 use crate::source::read_json_object;
 
@@ -22,16 +22,12 @@ pub(super) fn read_replaceable_baselines(path: &Path) -> Result<Option<String>> 
     if is_replaceable && let Some(text) = read_json_object(path, &RealClock::new(None))? {
         return Ok(Some(text));
     }
-    bail!(
-        "{} exists and is not a saved baseline",
-        sanitize(&path.display().to_string())
-    )
+    bail!("{} exists and is not a saved baseline", path_text(path))
 }
 
 /// Saves baselines in a file.
 pub(super) fn write_baselines(path: &Path, baselines: &SavedBaselines) -> Result<()> {
     let mut text = serde_json::to_vec_pretty(baselines)?;
     text.push(b'\n');
-    write_atomically(path, &text)
-        .with_context(|| format!("cannot write {}", sanitize(&path.display().to_string())))
+    write_atomically(path, &text).with_context(|| format!("cannot write {}", path_text(path)))
 }

@@ -13,7 +13,7 @@ use crate::counters::{HealthFacts, Sample};
 use crate::exit::{Exit, NoData};
 use crate::os_error::os_error_text;
 use crate::report::devices::{json, push_troubles, tree};
-use crate::sanitize::sanitize;
+use crate::sanitize::{path_text, sanitize};
 use crate::schedule::Schedule;
 use crate::source::{
     HealthReader, Input, Replay, check_stated, list_devices, read_topology, with_stated,
@@ -101,7 +101,7 @@ type Described = (Topology, Arc<HealthFacts>, String);
 /// If that directory does not exist ([`NoData`]) or cannot be read.
 fn live_topology(root: &Path, context: &RunContext<'_>) -> Result<Described> {
     let block = root.join("sys/block");
-    let place = sanitize(&block.display().to_string()).into_owned();
+    let place = path_text(&block);
     if let Err(error) = list_devices(&block) {
         let reason = format!("cannot read {place}: {}", os_error_text(&error));
         if error.kind() == io::ErrorKind::NotFound {

@@ -135,7 +135,7 @@ const ECHO_WIDTH: usize = 2;
 
 /// A status line that is overwritten by each update.
 pub(super) struct Progress {
-    is_enabled: bool,
+    pub(super) is_enabled: bool,
     start: Duration,
     last_update: Duration,
     /// The number of characters on the line.

@@ -15,7 +15,7 @@ use crate::console::RunContext;
 use crate::exit::Exit;
 use crate::intervals::{Detail, DeviceSelection};
 use crate::report::html::Page;
-use crate::sanitize::sanitize;
+use crate::sanitize::path_text;
 use crate::sink::{check_new_file, write_page_atomically};
 use crate::source::{Input, read_hostname};
 
@@ -59,7 +59,7 @@ impl Report {
             regex: self.devices_regex.clone(),
             ..DeviceSelection::default()
         };
-        let name = sanitize(&output.display().to_string()).into_owned();
+        let name = path_text(&output);
         let writes_to_output = output.as_os_str() == "-";
         if !writes_to_output {
             // Check this before the analysis, which may take long.

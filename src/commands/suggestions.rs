@@ -36,11 +36,9 @@ const SYNONYMS: [(&str, &str); 14] = [
 
 /// Returns the names of the commands.
 pub(super) fn command_names() -> Vec<String> {
-    let mut names = Vec::new();
-    for command in command().get_subcommands() {
-        names.push(command.get_name().to_owned());
-    }
-    names
+    let program = command();
+    let names = program.get_subcommands().map(Command::get_name);
+    names.map(str::to_owned).collect()
 }
 
 /// Returns whether a word is the name of a command.

@@ -112,11 +112,9 @@ pub(super) fn help_text(name: Option<&str>, is_short: bool) -> String {
     }
     push_section("Arguments", operand_terms(&command), &mut text);
     if is_program {
-        let mut commands = Terms::new();
-        for command in program.get_subcommands() {
-            commands.push((command.get_name().to_owned(), about(command)));
-        }
-        push_section("Commands", commands, &mut text);
+        let commands = program.get_subcommands();
+        let terms = commands.map(|one| (one.get_name().to_owned(), about(one)));
+        push_section("Commands", terms.collect(), &mut text);
     }
     push_section("Options", option_terms(&command, is_in_no_group), &mut text);
     for (heading, group) in GROUPS {
@@ -145,13 +143,8 @@ fn about(command: &Command) -> String {
 
 /// Returns the options of a command that are wanted, by their identifiers, with their meanings.
 fn option_terms(command: &Command, is_wanted: impl Fn(&str) -> bool) -> Terms {
-    let mut terms = Terms::new();
-    for option in shown_options(command) {
-        if is_wanted(option.get_id().as_str()) {
-            terms.push(option_term(option));
-        }
-    }
-    terms
+    let wanted = shown_options(command).filter(|one| is_wanted(one.get_id().as_str()));
+    wanted.map(option_term).collect()
 }
 
 /// Appends a heading and a table of what is below it, unless that is empty.

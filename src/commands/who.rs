@@ -166,9 +166,10 @@ impl Output<'_> {
                 intervals.is_live(),
                 has_process_io_capabilities(),
             );
+            // What root would show comes before what the kernel lacks.
+            self.said.say(hidden, context);
             self.said.say(problem, context);
             self.said.say(hung_read_text(attribution), context);
-            self.said.say(hidden, context);
             devices = self.devices(attribution, intervals);
         } else {
             self.unread_s += header.elapsed_s;

@@ -285,18 +285,19 @@ pub struct BlockedTask {
     pub delay_permille: Option<u64>,
 }
 
-/// The time from which a task that waits without doing anything else is more than busy.
-pub const LONG_WAIT_MS: u64 = 500;
+/// Milliseconds of a wait, without anything else done, from which a task is watched. It may still be served by a busy device,
+/// so that it takes twice as long to be evidence by itself.
+pub const WATCHED_WAIT_MS: u64 = 500;
 
 impl BlockedTask {
-    /// Returns whether it is still in a wait in which it was already seen before.
+    /// Returns whether it has been in the same wait for so long that it is watched.
     pub fn goes_on_waiting(&self) -> bool {
-        self.waited_ms >= LONG_WAIT_MS
+        self.waited_ms >= WATCHED_WAIT_MS
     }
 }
 
 impl IoScan {
-    /// Returns whether a task is in a wait in which it was already seen before.
+    /// Returns whether a task is watched because of its wait.
     pub fn has_long_wait(&self) -> bool {
         self.blocked
             .iter()

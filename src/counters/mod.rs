@@ -15,7 +15,7 @@ pub use self::health::{FACTS, Fact, FactKind, FactPlace, FactValue, Health, Heal
 pub use self::health::{NFS_UNANSWERED, SUSPENDED, SYNC_ACTION, SYNC_COMPLETED, SYNC_SPEED};
 pub use self::io_scan::{
     BlockedTask, BusyProcess, Cgroup, CgroupDevice, CgroupHierarchy, DeviceNumber, HungRead,
-    IoCounters, IoLimits, IoScan, LONG_WAIT_MS, ProcessIo, ScanProblem, ScannedDevice,
+    IoCounters, IoLimits, IoScan, ProcessIo, ScanProblem, ScannedDevice, WATCHED_WAIT_MS,
     parse_device_number,
 };
 pub use self::logged::{LoggedInterval, LoggedRates};
@@ -83,6 +83,7 @@ pub struct Counters {
     pub weighted_ms: u64,
 }
 
+/// `Default` as a constant.
 const NO_REQUESTS: Requests = Requests {
     ios: 0,
     merges: 0,
@@ -90,14 +91,14 @@ const NO_REQUESTS: Requests = Requests {
     ms: 0,
 };
 
-/// Returns the difference of two millisecond counters, which wrap at 2^32 on every kernel (they are `unsigned int` in
+/// Returns how far a counter of milliseconds has grown. Such counters wrap at 2^32 on every kernel (they are `unsigned int` in
 /// the kernel's `diskstats_show`).
-pub fn wrapping_sub_u32(older: u64, newer: u64) -> u64 {
+pub fn growth_u32(older: u64, newer: u64) -> u64 {
     newer.wrapping_sub(older) & u64::from(u32::MAX)
 }
 
 impl Counters {
-    /// The counters of a device that was just added.
+    /// The counters of a device that was just added: `Default` as a constant.
     pub const ZERO: Self = Self {
         columns: Columns::Basic,
         reads: NO_REQUESTS,
@@ -273,33 +274,22 @@ impl HostState {
 
 impl Clone for Device {
     fn clone(&self) -> Self {
-        let Self {
-            major,
-            minor,
-            name,
-            counters,
-            logged,
-        } = self;
         Self {
-            major: *major,
-            minor: *minor,
-            name: name.clone(),
-            counters: *counters,
-            logged: logged.clone(),
+            name: self.name.clone(),
+            logged: self.logged.clone(),
+            ..*self
         }
     }
 
     fn clone_from(&mut self, source: &Self) {
-        let Self {
-            major,
-            minor,
+        let mut name = std::mem::take(&mut self.name);
+        name.clone_from(&source.name);
+        let logged = source.logged.clone();
+        *self = Self {
             name,
-            counters,
             logged,
-        } = source;
-        (self.major, self.minor, self.counters) = (*major, *minor, *counters);
-        self.name.clone_from(name);
-        self.logged.clone_from(logged);
+            ..*source
+        };
     }
 }
 
@@ -334,23 +324,15 @@ impl Clone for Sample {
     }
 
     fn clone_from(&mut self, source: &Self) {
-        let Self {
-            at,
-            segment,
+        let mut devices = std::mem::take(&mut self.devices);
+        devices.clone_from(&source.devices);
+        *self = Self {
             devices,
-            written_time,
-            cpu,
-            host,
-            missed_samples,
-            io_scan,
-            health,
-        } = source;
-        (self.at, self.segment, self.missed_samples) = (*at, *segment, *missed_samples);
-        self.devices.clone_from(devices);
-        self.written_time.clone_from(written_time);
-        (self.cpu, self.host) = (*cpu, *host);
-        self.io_scan.clone_from(io_scan);
-        self.health.clone_from(health);
+            written_time: source.written_time.clone(),
+            io_scan: source.io_scan.clone(),
+            health: source.health.clone(),
+            ..*source
+        };
     }
 }
 
@@ -367,7 +349,7 @@ mod tests {
 
     #[test]
     fn milliseconds_wrap_at_32_bits() {
-        assert_eq!(wrapping_sub_u32(4_294_967_290, 4), 10);
-        assert_eq!(wrapping_sub_u32(4, 4), 0);
+        assert_eq!(growth_u32(4_294_967_290, 4), 10);
+        assert_eq!(growth_u32(4, 4), 0);
     }
 }

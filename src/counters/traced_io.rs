@@ -227,23 +227,21 @@ mod tests {
     #[test]
     fn the_letters_of_a_request_have_its_kind_after_a_flush_before_it() {
         use RequestKind::{Discard, Read, Write};
-        let kinds = [
-            "R", "RA", "WS", "FWFSM", "FF", "F", "FDS", "DE", "WSM", "N", "",
-        ];
-        let expected = [
-            Some(Read),
-            Some(Read),
-            Some(Write),
-            Some(Write),
-            None,
-            None,
-            Some(Discard),
-            Some(Discard),
-            Some(Write),
-            None,
-            None,
-        ];
-        assert_eq!(kinds.map(RequestKind::from_rwbs), expected);
+        for (letters, kind) in [
+            ("R", Some(Read)),
+            ("RA", Some(Read)),
+            ("WS", Some(Write)),
+            ("FWFSM", Some(Write)),
+            ("FF", None),
+            ("F", None),
+            ("FDS", Some(Discard)),
+            ("DE", Some(Discard)),
+            ("WSM", Some(Write)),
+            ("N", None),
+            ("", None),
+        ] {
+            assert_eq!(RequestKind::from_rwbs(letters), kind, "{letters}");
+        }
         let of_bios = ["R", "NS", "FF", ""].map(RequestKind::from_bio_rwbs);
         assert_eq!(of_bios, [Some(Read), Some(Write), None, None]);
     }

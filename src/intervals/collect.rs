@@ -84,6 +84,8 @@ pub fn collect(
             }
         }
     }
+    // Reports on thousands of devices take a while.
+    intervals.end_at_next_signal();
     Ok(Collected {
         devices: devices.finish(intervals, &host),
         host,

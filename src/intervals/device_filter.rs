@@ -12,7 +12,7 @@ use super::device_names::DeviceNames;
 use super::options::DeviceSelection;
 use super::total::{TotalRole, total_roles};
 use crate::counters::{Counters, Device};
-use crate::sanitize::sanitize;
+use crate::sanitize::{path_text, sanitize};
 use crate::source::DeviceResolver;
 use crate::topology::{Kind, Node, Topology, natural_key};
 
@@ -250,7 +250,7 @@ impl<'a> DeviceFilter<'a> {
         }
         let mut list_command = "blkstat devices".to_owned();
         if let Some(path) = capture {
-            list_command += &format!(" --from {}", sanitize(&path.display().to_string()));
+            list_command += &format!(" --from {}", path_text(path));
         }
         let searched = match searched {
             None => String::new(),

@@ -261,6 +261,14 @@ impl DeviceInterval {
         self.activity().map(|activity| &activity.judged.interval)
     }
 
+    /// The incident of another device that this one, at work below it, belongs to: the screen points to that device. `None`
+    /// if this one suffers itself, is idle, or belongs to no incident.
+    pub fn incident_above(&self) -> Option<&OngoingIncident> {
+        let has_work = self.shown_verdict() > Some(Verdict::Idle);
+        self.incident()
+            .filter(|ongoing| has_work && !ongoing.is_victim)
+    }
+
     /// The verdict that a screen shows: a new one when it was said twice in a row, so that it does not flicker.
     pub fn shown_verdict(&self) -> Option<Verdict> {
         match &self.state {

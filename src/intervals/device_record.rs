@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::device_interval::DeviceActivity;
 use super::summary::DeviceSummary;
-use crate::judge::{Assessment, Judged, Verdict, Worst};
+use crate::judge::{Assessment, Judged, JudgedStep, Verdict};
 use crate::metrics::{Amount, DataFlag, Interval, StallTimer};
 
 /// The most departed devices that are remembered: bounds the memory if new names keep appearing.
@@ -26,7 +26,7 @@ pub(super) struct DeviceRecord {
     /// The time since the latest step of the judge; `None` without data, as after a reset.
     pub(super) unjudged: Option<Interval>,
     /// The latest judgement; `None` without data.
-    pub(super) latest: Option<Arc<Worst>>,
+    pub(super) latest: Option<Arc<JudgedStep>>,
     pub(super) summary: DeviceSummary,
     stall_timer: StallTimer,
     shown: ShownWord,
@@ -72,7 +72,7 @@ impl DeviceRecord {
     pub(super) fn note_judgement(&mut self, assessment: Option<Assessment>, at: Option<Timestamp>) {
         let seconds = self.unjudged.as_ref().map_or(0.0, Interval::seconds);
         self.latest = assessment.map(|assessment| {
-            Arc::new(Worst {
+            Arc::new(JudgedStep {
                 assessment,
                 at,
                 seconds,

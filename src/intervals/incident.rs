@@ -238,7 +238,7 @@ fn evidence_name(evidence: &Evidence, verdict: Verdict) -> Option<&'static str> 
         (Evidence::SharedLimit(_), Verdict::Capped) => Some("shared_limit"),
         (_, Verdict::Capped) => None,
         (Evidence::SlowBesidePeers(_), _) => Some("peers"),
-        (Evidence::Latency { doubt: None, .. }, _) => Some("latency"),
+        (Evidence::Latency(latency), _) if latency.doubt.is_none() => Some("latency"),
         _ => None,
     }
 }

@@ -597,7 +597,7 @@ impl Intervals<'_> {
         let mut disks: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for Device { name, .. } in self.selected_devices() {
             match self.topology.disk_of(name) {
-                None | Some("") => drop(disks.entry(name).or_default()),
+                None => drop(disks.entry(name).or_default()),
                 Some(disk) => disks.entry(disk).or_default().push(name),
             }
         }
@@ -637,6 +637,11 @@ impl Intervals<'_> {
     pub fn forget_devices(&mut self) {
         self.tracker.judge = HostJudge::default();
         self.learn_topology();
+    }
+
+    /// Lets the next signal end the program at once, because what follows does not look for one.
+    pub(super) fn end_at_next_signal(&self) {
+        self.source.clock.end_at_next_signal();
     }
 
     /// Returns the events of the listed devices so far, with the incidents that they belong to.

@@ -2,7 +2,7 @@
 //! counter went backwards, its rate is zero with `-x`; the rates without `-x`, and the means and percentages of the
 //! difference, may be huge, like in iostat.
 
-use crate::counters::{Counters, Requests, wrapping_sub_u32};
+use crate::counters::{Counters, Requests, growth_u32};
 use crate::units::{SECTOR_BYTES, Span};
 
 /// The rates of one kind of request, or of several kinds together. Each is computed on demand, because a report needs
@@ -174,7 +174,7 @@ impl Delta {
     /// them.
     fn of_millis(older: u64, newer: u64) -> Self {
         Self {
-            amount: wrapping_sub_u32(older, newer),
+            amount: growth_u32(older, newer),
             went_back: (newer as u32) < older as u32,
         }
     }
@@ -189,7 +189,7 @@ impl Delta {
 /// assumed to have wrapped around at 2^32, as on a 32-bit kernel.
 fn wrapped_sectors(older: u64, newer: u64) -> u64 {
     if newer < older && u32::try_from(older).is_ok() {
-        wrapping_sub_u32(older, newer)
+        growth_u32(older, newer)
     } else {
         newer.wrapping_sub(older)
     }

@@ -25,7 +25,7 @@ use crate::source::{
     DeviceResolver, Input, Live, Next, Precedence, Replay, StepSource, local_time_zone,
     read_partitions, running_host,
 };
-use crate::topology::{NamedDevice, Topology};
+use crate::topology::{DeviceKey, NamedDevice, Topology};
 use crate::units::{SampleTime, Span};
 
 pub fn run(options: &Options, context: &mut RunContext<'_>) -> Result<Exit> {
@@ -277,10 +277,21 @@ impl<'a> LiveHost<'a> {
 
     /// Returns the devices that the options select among these.
     fn selection(&self, devices: &[Device]) -> Selection {
+        // A device that is known by its number is never found where no number has counters.
+        let lacks_numbers = match &self.options.device_files {
+            DeviceFiles::Only(directory) => !directory.join("dev/block").exists(),
+            _ => false,
+        };
         let mut selection = Selection::from_options(self.options, |name, persistent| {
-            let named = self
-                .resolver
-                .resolve(name, persistent, self.options.mapper_names, devices);
+            let mut named =
+                self.resolver
+                    .resolve(name, persistent, self.options.mapper_names, devices);
+            if let Some(named) = &mut named
+                && lacks_numbers
+                && matches!(named.key, DeviceKey::Number(..))
+            {
+                named.key = DeviceKey::Name(String::new());
+            }
             // If all devices are listed, one that appears later has its position reserved.
             named.or_else(|| self.options.lists_all().then(|| NamedDevice::plain(name)))
         });

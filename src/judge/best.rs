@@ -50,7 +50,13 @@ impl Best {
         self.now.truncate(RANK);
         self.count += 1;
         if self.count == RING {
-            self.block = self.seen();
+            let third = self.now[RANK - 1];
+            if self
+                .block
+                .is_none_or(|best| self.is_better(third.value, best.value))
+            {
+                self.block = Some(third);
+            }
             self.now.clear();
             self.count = 0;
         }
@@ -64,14 +70,7 @@ impl Best {
 
     /// The value, and when it was seen.
     pub(super) fn seen(&self) -> Option<Seen> {
-        let own = self.now.get(RANK - 1).copied();
-        match self.block {
-            None => own,
-            Some(block) if self.count < RING => Some(block),
-            Some(block) => own
-                .filter(|own| self.is_better(own.value, block.value))
-                .or(Some(block)),
-        }
+        self.block.or(self.now.get(RANK - 1).copied())
     }
 
     fn is_better(&self, value: f64, other: f64) -> bool {

@@ -64,7 +64,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// Its reads or its writes.
+    /// Its writes, or its reads: it has no other requests.
     pub(super) fn of(&self, direction: IoDirection) -> &Completed {
         match direction {
             IoDirection::Writes => &self.writes,

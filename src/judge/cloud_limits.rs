@@ -8,6 +8,8 @@ use crate::topology::Provider;
 const BYTES_PER_GIB: u64 = 1 << 30;
 /// How near a rate must be to a known limit.
 const LIMIT_TOLERANCE: f64 = 0.01;
+/// The size in GiB from which a gp2 volume does not burst, because its own rate is as high.
+const GP2_UNBURST_GIB: u64 = 1000;
 
 /// A kind of cloud volume with fixed limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,8 +46,9 @@ pub struct CloudLimit {
 #[derive(Clone, Copy, Debug)]
 struct VolumeLimits {
     volume: CloudVolume,
-    iops: f64,
-    mib_per_s: f64,
+    /// `None` if that limit is none of this volume.
+    iops: Option<f64>,
+    mib_per_s: Option<f64>,
     max_iops: f64,
     max_mib_per_s: f64,
 }
@@ -55,8 +58,8 @@ impl VolumeLimits {
     const fn fixed(volume: CloudVolume, iops: f64, mib_per_s: f64) -> Self {
         Self {
             volume,
-            iops,
-            mib_per_s,
+            iops: Some(iops),
+            mib_per_s: Some(mib_per_s),
             max_iops: iops,
             max_mib_per_s: mib_per_s,
         }
@@ -69,15 +72,16 @@ impl VolumeLimits {
             RateUnit::Requests => (iops, self.iops, mib_per_s, self.max_mib_per_s),
             RateUnit::Kib => (mib_per_s, self.mib_per_s, iops, self.max_iops),
         };
-        (seen / limit - 1.0).abs() <= LIMIT_TOLERANCE && other <= (1.0 + CAP_STEP) * max_other
+        limit.is_some_and(|limit| (seen / limit - 1.0).abs() <= LIMIT_TOLERANCE)
+            && other <= (1.0 + CAP_STEP) * max_other
     }
 }
 
 /// Either rate can be raised without the other, up to the maximum. Source: "Amazon EBS General Purpose SSD volumes".
 const GP3_BASE: VolumeLimits = VolumeLimits {
     volume: CloudVolume::Gp3Base,
-    iops: 3000.0,
-    mib_per_s: 125.0,
+    iops: Some(3000.0),
+    mib_per_s: Some(125.0),
     max_iops: 80_000.0,
     max_mib_per_s: 2000.0,
 };
@@ -127,7 +131,7 @@ fn possible_volumes(device: &KnownDevice) -> Vec<VolumeLimits> {
     if let Some(bytes) = device.size_bytes {
         let gib = bytes.div_ceil(BYTES_PER_GIB);
         volumes.push(gp2(gib));
-        if gib < GP2_BURST_MAX_GIB {
+        if gib < GP2_UNBURST_GIB {
             volumes.push(gp2_burst(gib));
         }
     }
@@ -149,26 +153,18 @@ fn possible_volumes(device: &KnownDevice) -> Vec<VolumeLimits> {
     volumes
 }
 
-/// The size in GiB from which a gp2 volume does not burst, because its own rate is as high.
-const GP2_BURST_MAX_GIB: u64 = 1000;
-
 /// 3 requests per second for each GiB, at least 100 and at most 16,000. Source: "Amazon EBS General Purpose SSD
 /// volumes".
 fn gp2(gib: u64) -> VolumeLimits {
-    let mib_per_s = gp2_mib_per_s(gib);
-    VolumeLimits::fixed(
-        CloudVolume::Gp2 { gib },
-        (3.0 * gib as f64).clamp(100.0, 16000.0),
-        mib_per_s,
-    )
+    let iops = (3.0 * gib as f64).clamp(100.0, 16000.0);
+    VolumeLimits::fixed(CloudVolume::Gp2 { gib }, iops, gp2_mib_per_s(gib))
 }
 
 fn gp2_burst(gib: u64) -> VolumeLimits {
-    // The limit on bytes is that of the volume without a burst.
-    let limits = VolumeLimits::fixed(CloudVolume::Gp2Burst, 3000.0, gp2_mib_per_s(gib));
+    // A rate at the limit on bytes, which is that of the volume without a burst, shows no burst.
     VolumeLimits {
-        mib_per_s: f64::NAN,
-        ..limits
+        mib_per_s: None,
+        ..VolumeLimits::fixed(CloudVolume::Gp2Burst, 3000.0, gp2_mib_per_s(gib))
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
+use self::ComparedQuantity::{Latency, LatencyAt, Queue, Rate, ReadShare, Size, Throughput};
 use super::blocks::{Block, RequestClass};
 use super::report::DeviceReport;
 use crate::attribution::IoDirection;
@@ -18,14 +19,11 @@ const MIN_GAP: f64 = 1.0;
 /// The least distance if a side has only two blocks, whose range is a poor measure of spread: it is exceeded by chance
 /// in 4% of all cases, before [`MIN_CHANGE`] is applied.
 const MIN_GAP_OF_TWO: f64 = 2.0;
-/// The number of blocks from which the range leaves out the lowest and the highest tenth: a single burst must not hide
-/// a change.
-const MIN_TRIMMED_BLOCKS: usize = 10;
 /// The fewest requests of a block whose mean latency counts.
 const MIN_LATENCY_REQUESTS: f64 = 30.0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Quantity {
+pub enum ComparedQuantity {
     Rate(IoDirection),
     Throughput(IoDirection),
     /// The size of a request in KiB.
@@ -65,7 +63,7 @@ pub enum Outcome {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
-    pub quantity: Quantity,
+    pub quantity: ComparedQuantity,
     pub before: BlockMeans,
     pub after: BlockMeans,
     pub outcome: Outcome,
@@ -75,19 +73,13 @@ impl BlockMeans {
     fn of(mut values: Vec<f64>) -> Option<Self> {
         values.sort_by(f64::total_cmp);
         let blocks = values.len();
-        let trimmed = if blocks >= MIN_TRIMMED_BLOCKS {
-            blocks / MIN_TRIMMED_BLOCKS
-        } else {
-            0
-        };
-        let (lower, upper) = (
-            values.get(blocks.checked_sub(1)? / 2)?,
-            values.get(blocks / 2)?,
-        );
+        let last = blocks.checked_sub(1)?;
+        // A single burst must not hide a change: from ten blocks on, the lowest and the highest tenth are left out.
+        let trimmed = blocks / 10;
         Some(Self {
-            median: (lower + upper) / 2.0,
+            median: (values[last / 2] + values[blocks / 2]) / 2.0,
             low: values[trimmed],
-            high: values[blocks - 1 - trimmed],
+            high: values[last - trimmed],
             blocks,
         })
     }
@@ -98,7 +90,7 @@ impl BlockMeans {
 }
 
 impl Difference {
-    fn between(quantity: Quantity, before: BlockMeans, after: BlockMeans) -> Self {
+    fn between(quantity: ComparedQuantity, before: BlockMeans, after: BlockMeans) -> Self {
         let blocks = before.blocks.min(after.blocks);
         let gap = (after.low - before.high).max(before.low - after.high);
         let min_gap = if blocks == 2 { MIN_GAP_OF_TWO } else { MIN_GAP };
@@ -122,19 +114,15 @@ impl Difference {
 pub fn compare(before: &DeviceReport, after: &DeviceReport) -> Vec<Difference> {
     let mut quantities = Vec::new();
     for direction in [IoDirection::Reads, IoDirection::Writes] {
-        quantities.extend([
-            Quantity::Rate(direction),
-            Quantity::Throughput(direction),
-            Quantity::Size(direction),
-        ]);
+        quantities.extend([Rate(direction), Throughput(direction), Size(direction)]);
     }
-    quantities.extend([Quantity::ReadShare, Quantity::Queue]);
-    quantities.extend([IoDirection::Reads, IoDirection::Writes].map(Quantity::Latency));
+    quantities.extend([ReadShare, Queue]);
+    quantities.extend([IoDirection::Reads, IoDirection::Writes].map(Latency));
     let mut classes = BTreeSet::new();
     for block in &before.blocks {
         classes.extend(block.classes.keys().copied());
     }
-    quantities.extend(classes.into_iter().map(Quantity::LatencyAt));
+    quantities.extend(classes.into_iter().map(LatencyAt));
 
     let mut differences = Vec::new();
     for quantity in quantities {
@@ -149,27 +137,27 @@ pub fn compare(before: &DeviceReport, after: &DeviceReport) -> Vec<Difference> {
 }
 
 /// A quantity over the blocks of a capture; `None` if no block has it.
-fn means(quantity: Quantity, report: &DeviceReport) -> Option<BlockMeans> {
+fn means(quantity: ComparedQuantity, report: &DeviceReport) -> Option<BlockMeans> {
     let blocks = report.blocks.iter();
     BlockMeans::of(blocks.filter_map(|block| value(quantity, block)).collect())
 }
 
 /// A quantity in a block; `None` if it has too few requests for one.
-fn value(quantity: Quantity, block: &Block) -> Option<f64> {
+fn value(quantity: ComparedQuantity, block: &Block) -> Option<f64> {
     match quantity {
-        Quantity::Rate(direction) => Some(block.of(direction).ios.sum / block.seconds),
-        Quantity::Throughput(direction) => Some(block.of(direction).kib() / 1024.0 / block.seconds),
-        Quantity::Size(direction) => block.of(direction).size_kib(),
-        Quantity::ReadShare => {
+        Rate(direction) => Some(block.of(direction).ios.sum / block.seconds),
+        Throughput(direction) => Some(block.of(direction).kib() / 1024.0 / block.seconds),
+        Size(direction) => block.of(direction).size_kib(),
+        ReadShare => {
             let all = block.reads.ios.sum + block.writes.ios.sum;
             (all > 0.0).then(|| 100.0 * block.reads.ios.sum / all)
         }
-        Quantity::Queue => {
+        Queue => {
             let seconds = (block.reads.time.sum + block.writes.time.sum) / 1000.0;
             Some(seconds / block.seconds)
         }
-        Quantity::Latency(direction) => latency(block.of(direction)),
-        Quantity::LatencyAt(class) => latency(block.classes.get(&class)?),
+        Latency(direction) => latency(block.of(direction)),
+        LatencyAt(class) => latency(block.classes.get(&class)?),
     }
 }
 
@@ -189,7 +177,7 @@ mod tests {
     }
 
     fn outcome(before: &[f64], after: &[f64]) -> Outcome {
-        Difference::between(Quantity::Queue, means_of(before), means_of(after)).outcome
+        Difference::between(ComparedQuantity::Queue, means_of(before), means_of(after)).outcome
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! The judge of one device: a step in, its word with the evidence out. What other devices, limits of cgroups and the kernel
-//! show comes on top of it, in `host`.
+//! The judge of one device: a step in, its verdict with the evidence out. What other devices, limits of cgroups and the kernel
+//! show comes on top of it, in `host_judge`.
 
 use std::collections::VecDeque;
 
@@ -19,6 +19,9 @@ use crate::counters::{Columns, Counters, Requests as CountedRequests};
 use crate::metrics::{HostStats, Interval};
 use crate::topology::DeviceClass;
 use crate::units::SECTOR_BYTES;
+
+/// Requests at a time by which any queue may differ from the one before and still be steady.
+const STEADY_QUEUE: f64 = 0.1;
 
 /// What is learned of a device: it stays for a second run of the judge.
 #[derive(Clone, Debug)]
@@ -60,7 +63,13 @@ impl DeviceKnowledge {
 
     /// The unloaded latency in milliseconds of reads or writes of this size, at most; `None` if it is not known.
     pub(super) fn unloaded_ms(&self, direction: IoDirection, kib: f64) -> Option<f64> {
-        self.ranges[usize::from(direction == IoDirection::Writes)].unloaded_ms(kib)
+        let [reads, writes, flushes] = &self.ranges;
+        match direction {
+            // A source that does not split them has all of them among the reads.
+            IoDirection::Reads | IoDirection::Both => reads.unloaded_ms(kib),
+            IoDirection::Writes => writes.unloaded_ms(kib),
+            IoDirection::Flushes => flushes.unloaded_ms(kib),
+        }
     }
 
     pub(super) fn forget_steps(&mut self) {
@@ -83,14 +92,6 @@ struct Done {
     kib_rate: f64,
 }
 
-/// The word for one kind of requests.
-struct Finding {
-    verdict: Verdict,
-    evidence: Evidence,
-    /// Times the highest unloaded latency; 0 if that is not known.
-    over: f64,
-}
-
 /// The latest steps in a row.
 #[derive(Clone, Debug, Default)]
 struct Recent {
@@ -101,6 +102,17 @@ struct Recent {
     /// Seconds for which requests have been in flight without any completing.
     quiet_s: f64,
     hung: HungRequests,
+}
+
+impl Recent {
+    /// The fraction of a threshold that suffices for a verdict: less than all of it, if the last one was as severe.
+    fn hold(&self, verdict: Verdict) -> f64 {
+        if self.last >= Some(verdict) {
+            HOLD
+        } else {
+            1.0
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -132,20 +144,13 @@ impl DeviceJudge {
     pub(super) fn judge(&mut self, interval: &Interval, host: &HostStats) -> Assessment {
         let load = Load::of(interval);
         self.run_s += load.seconds;
-        if let Some(hung) = self.recent.hung.observe(&load, host) {
-            let evidence = Evidence::Hung {
-                requests: hung.requests,
-                for_s: hung.for_s,
-            };
-            return Assessment {
-                late_s: hung.for_s - load.seconds,
-                ..Assessment::of(Verdict::Stalled, evidence)
-            };
+        if let Some(stalled) = self.recent.hung.observe(&load, host) {
+            return stalled;
         }
         if !load.is_counted {
             return Assessment::default();
         }
-        if load.done() + load.others == 0.0 {
+        if load.completed == 0.0 {
             return self.judge_without_completions(&load, interval.in_flight);
         }
         self.recent.quiet_s = 0.0;
@@ -156,64 +161,41 @@ impl DeviceJudge {
             };
         }
         let before = self.recent.queue.replace(load.queue);
-        let is_steady = before
-            .is_some_and(|before| LESS * load.queue.max(before) <= load.queue.min(before) + 0.1);
-        let mut assessment = Assessment::default();
-        let mut findings: Vec<Finding> = Vec::with_capacity(3);
-        let mut over = [0.0; 2];
-        for (kind, over) in over.iter_mut().enumerate() {
-            let ms = load.kinds[kind].ms;
-            let matters = ms > SHARE * load.ms() || load.queue_of(kind) >= SOMEONE;
-            if load.kinds[kind].count > 0.0 && matters {
-                let finding = self.judge_kind(kind, &load, is_steady);
-                *over = finding.over;
-                findings.push(finding);
+        let is_steady = before.is_some_and(|before| {
+            LESS * load.queue.max(before) <= load.queue.min(before) + STEADY_QUEUE
+        });
+        let mut assessment = assessment_of(self.latencies(&load, is_steady));
+        self.recent.last = assessment.verdict;
+        let saturations = [assessment.read_saturation, assessment.write_saturation];
+        let mut over = saturations.map(Option::unwrap_or_default);
+        for (over, requests) in over.iter_mut().zip(&load.kinds) {
+            if requests.count < FEW {
+                *over = 0.0;
             }
         }
-        if load.kinds[2].count >= FEW {
-            findings.push(self.judge_flushes(&load));
-        }
-        let word = [
-            Verdict::Saturated,
-            Verdict::Slow,
-            Verdict::Queueing,
-            Verdict::Busy,
-        ]
-        .into_iter()
-        .find(|word| findings.iter().any(|finding| finding.verdict == *word))
-        .unwrap_or(Verdict::Ok);
-        self.recent.last = Some(word);
-        for finding in &findings {
-            if let Evidence::Latency {
-                direction,
-                latency,
-                source,
-                ..
-            } = &finding.evidence
-            {
-                match direction {
-                    IoDirection::Reads | IoDirection::Both => {
-                        assessment.read_saturation = latency.saturation;
-                    }
-                    IoDirection::Writes => assessment.write_saturation = latency.saturation,
-                    IoDirection::Flushes => assessment.flush_saturation = latency.saturation,
-                }
-                if finding.verdict == word && assessment.baseline_source.is_none() {
-                    assessment.baseline_source = *source;
-                }
-            }
-        }
-        findings.sort_by_key(|finding| finding.verdict != word);
-        assessment.verdict = Some(word);
-        assessment.evidence = findings
-            .into_iter()
-            .map(|finding| finding.evidence)
-            .collect();
         if let Some(plateau) = self.knowledge.rates.observe(&load, over) {
             self.recent.last = Some(Verdict::Capped);
             assessment.conclude(Verdict::Capped, Evidence::ConstantRate(Box::new(plateau)));
         }
         assessment
+    }
+
+    /// The latencies of reads, writes and flushes, as far as they matter, with the verdict on each.
+    fn latencies(&mut self, load: &Load, is_steady: bool) -> Vec<Latency> {
+        let mut latencies = Vec::with_capacity(3);
+        for kind in 0..2 {
+            let requests = load.kinds[kind];
+            let matters = requests.ms > SHARE * load.ms() || load.queue_of(kind) >= SOMEONE;
+            if requests.count >= FEW && matters {
+                latencies.push(self.judge_kind(kind, load, is_steady));
+            } else if requests.count > 0.0 && matters {
+                latencies.push(self.judge_few(kind, load));
+            }
+        }
+        if load.kinds[2].count >= FEW {
+            latencies.push(self.judge_flushes(load));
+        }
+        latencies
     }
 
     /// Idle, or requests in flight of which none completes.
@@ -244,17 +226,11 @@ impl DeviceJudge {
         Assessment::of(verdict, evidence)
     }
 
-    /// The word for reads or for writes.
-    fn judge_kind(&mut self, kind: usize, load: &Load, is_steady: bool) -> Finding {
+    /// The verdict on reads or on writes.
+    fn judge_kind(&mut self, kind: usize, load: &Load, is_steady: bool) -> Latency {
         let requests = load.kinds[kind];
-        let ms = requests.ms / requests.count;
-        let kib = requests.kib / requests.count;
-        let queue = load.queue_of(kind);
-        if requests.count < FEW {
-            return self.judge_few(kind, load, ms, kib);
-        }
+        let (ms, kib) = (requests.await_ms(), requests.size_kib());
         let size = size_class(kib);
-        let rate = load.rate();
         if !self.is_frozen {
             self.knowledge.ranges[kind].learn(
                 size,
@@ -266,103 +242,85 @@ impl DeviceJudge {
             );
         }
         let does_less = self.does_less(kind, load, size, ms);
-        let range = &self.knowledge.ranges[kind];
-        let bounds = range.bounds(kib, rate, queue);
-        // Too long even if served one at a time, whatever the queue.
-        let alone_ms = ms / load.queue.max(1.0);
-        let limits = ClassLimits::of(self.knowledge.class);
-        let is_too_long = alone_ms >= self.knowledge.saturated * limits.max_ms(kib);
-        let is_slower = does_less || is_too_long;
-        // That no disk at all is slower says nothing of requests that take less.
-        let is_of_any_disk = bounds.source == Some(BaselineSource::Class(None));
-        let is_known = bounds.hi.is_finite() && !(is_of_any_disk && ms < bounds.hi);
-        let was_bad = self.recent.last.is_some_and(Verdict::is_trouble);
-        let was_queueing = was_bad || self.recent.last == Some(Verdict::Queueing);
-        let hold_bad = if was_bad { HOLD } else { 1.0 };
-        let hold_queueing = if was_queueing { HOLD } else { 1.0 };
-        let is_saturated = ms >= hold_bad * self.knowledge.saturated * bounds.hi;
-        let is_queueing = ms >= hold_queueing * MORE * bounds.sure;
-        let mut doubt = None;
-        // Several at a time within the step: a queue, and no slow device.
-        let in_bursts = QUEUE * load.busy > 0.0 && load.queue >= QUEUE * load.busy;
-        let is_one_by_one = load.queue >= QUEUE || !in_bursts;
-        let verdict = if queue >= SOMEONE && is_too_long && is_one_by_one {
-            Verdict::Slow
-        } else if load.queue >= QUEUE && queue >= SOMEONE && is_saturated {
-            if is_slower {
-                Verdict::Slow
-            } else {
-                Verdict::Saturated
-            }
-        } else if queue >= QUEUE && is_queueing {
-            if is_slower {
-                doubt = Some(Doubt::LessWork);
-                Verdict::Busy
-            } else {
-                Verdict::Queueing
-            }
-        } else if load.queue < QUEUE {
-            // Somebody waits half of the time, or 10 ms longer; a queue within the step is no slow device.
-            let is_felt =
-                queue >= SOMEONE || load.queue >= SOMEONE && ms - bounds.sure >= MATTERS_MS;
-            if ms >= self.knowledge.saturated * bounds.sure && is_felt && !in_bursts {
-                Verdict::Slow
-            } else {
-                Verdict::Ok
-            }
-        } else if ms < MORE * bounds.lo
-            || bounds.hi.is_finite() && ms < MORE * bounds.hi && range.has_room(size, ms, rate)
-        {
-            Verdict::Ok
-        } else {
-            doubt = Some(if is_known {
-                Doubt::NothingBetter
-            } else {
-                Doubt::NothingQuieter
-            });
-            Verdict::Busy
-        };
-        let saturation = is_known.then(|| ms / bounds.hi);
-        let latency = Latency {
+        let bounds = self.knowledge.ranges[kind].bounds(kib, load.rate(), load.queue_of(kind));
+        let (verdict, doubt) = self.verdict_of(kind, load, &bounds, does_less);
+        Latency {
+            direction: load.direction(kind),
+            verdict,
             await_ms: ms,
             queue: load.queue,
-            saturation,
-        };
-        Finding {
-            verdict,
-            evidence: self.latency_evidence(
-                (load.direction(kind), verdict),
-                latency,
-                &bounds,
-                doubt,
-            ),
-            over: saturation.unwrap_or(0.0),
-        }
-    }
-
-    /// What a word for requests in one direction rests on: their latency, compared with what is known.
-    fn latency_evidence(
-        &self,
-        (direction, verdict): (IoDirection, Verdict),
-        latency: Latency,
-        bounds: &Bounds,
-        doubt: Option<Doubt>,
-    ) -> Evidence {
-        Evidence::Latency {
-            direction,
-            verdict,
-            latency,
+            saturation: bounds.saturation(ms),
             source: bounds.source,
-            seen_s_ago: bounds.seen_s.map(|seen_s| (self.run_s - seen_s).max(0.0)),
+            seen_s_ago: self.seconds_since(bounds.seen_s),
             doubt,
         }
     }
 
-    /// The word for a handful of requests: only what somebody felt is trouble. Nothing is learned from them.
-    fn judge_few(&self, kind: usize, load: &Load, ms: f64, kib: f64) -> Finding {
+    /// The verdict on reads or on writes, and why it is no better one than `busy`.
+    fn verdict_of(
+        &self,
+        kind: usize,
+        load: &Load,
+        bounds: &Bounds,
+        does_less: bool,
+    ) -> (Verdict, Option<Doubt>) {
+        let (ms, kib) = (load.kinds[kind].await_ms(), load.kinds[kind].size_kib());
+        let (range, saturated) = (&self.knowledge.ranges[kind], self.knowledge.saturated);
         let queue = load.queue_of(kind);
-        let bounds = self.knowledge.ranges[kind].bounds(kib, load.rate(), queue);
-        let hi = bounds.sure * (1.0 + 1.0 / load.kinds[kind].count.sqrt());
+        let has_queue = load.queue >= QUEUE;
+        // Several at a time within the step: a queue, and no slow device.
+        let is_short_burst = !has_queue && load.busy > 0.0 && load.queue >= QUEUE * load.busy;
+
+        // Too long even if served one at a time, whatever the queue.
+        let max_ms = ClassLimits::of(self.knowledge.class).max_ms(kib);
+        let is_too_long = ms / load.queue.max(1.0) >= saturated * max_ms;
+        if is_too_long && queue >= SOMEONE && !is_short_burst {
+            return (Verdict::Slow, None);
+        }
+        let is_slower = does_less || is_too_long;
+        let is_saturated = ms >= self.recent.hold(Verdict::Slow) * saturated * bounds.hi;
+        if is_saturated && has_queue && queue >= SOMEONE {
+            let verdict = if is_slower {
+                Verdict::Slow
+            } else {
+                Verdict::Saturated
+            };
+            return (verdict, None);
+        }
+        let is_queueing = ms >= self.recent.hold(Verdict::Queueing) * MORE * bounds.hi_without_boot;
+        if is_queueing && queue >= QUEUE {
+            return if is_slower {
+                (Verdict::Busy, Some(Doubt::LessWork))
+            } else {
+                (Verdict::Queueing, None)
+            };
+        }
+        if !has_queue {
+            // Somebody waits half of the time, or 10 ms longer.
+            let is_felt = queue >= SOMEONE
+                || load.queue >= SOMEONE && ms - bounds.hi_without_boot >= MATTERS_MS;
+            let is_slow = ms >= saturated * bounds.hi_without_boot && is_felt && !is_short_burst;
+            return (if is_slow { Verdict::Slow } else { Verdict::Ok }, None);
+        }
+        let is_near_lowest = bounds.hi.is_finite() && ms < MORE * bounds.hi;
+        if ms < MORE * bounds.lo
+            || is_near_lowest && range.has_room(size_class(kib), ms, load.rate())
+        {
+            return (Verdict::Ok, None);
+        }
+        let doubt = match bounds.saturation(ms) {
+            Some(_) => Doubt::NothingBetter,
+            None => Doubt::NothingQuieter,
+        };
+        (Verdict::Busy, Some(doubt))
+    }
+
+    /// The verdict on a handful of requests: only what somebody felt is trouble. Nothing is learned from them.
+    fn judge_few(&self, kind: usize, load: &Load) -> Latency {
+        let requests = load.kinds[kind];
+        let (ms, queue) = (requests.await_ms(), load.queue_of(kind));
+        let bounds = self.knowledge.ranges[kind].bounds(requests.size_kib(), load.rate(), queue);
+        let hi = bounds.hi_without_boot * (1.0 + 1.0 / requests.count.sqrt());
         let is_slow =
             queue >= SOMEONE && ms >= self.knowledge.saturated * hi && ms - hi >= MATTERS_MS;
         let verdict = if is_slow {
@@ -372,22 +330,20 @@ impl DeviceJudge {
         } else {
             Verdict::Busy
         };
-        let latency = Latency {
+        Latency {
+            direction: load.direction(kind),
+            verdict,
             await_ms: ms,
             queue: load.queue,
             saturation: hi.is_finite().then(|| ms / hi),
-        };
-        let doubt = (verdict == Verdict::Busy).then_some(Doubt::FewRequests);
-        Finding {
-            verdict,
-            evidence: self.latency_evidence(
-                (load.direction(kind), verdict),
-                latency,
-                &bounds,
-                doubt,
-            ),
-            over: 0.0,
+            source: bounds.source,
+            seen_s_ago: self.seconds_since(bounds.seen_s),
+            doubt: (verdict == Verdict::Busy).then_some(Doubt::FewRequests),
         }
+    }
+
+    fn seconds_since(&self, run_s: Option<f64>) -> Option<f64> {
+        run_s.map(|run_s| (self.run_s - run_s).max(0.0))
     }
 
     /// Returns whether the device does fewer requests and fewer KiB than when requests of this size were at most half as
@@ -416,11 +372,11 @@ impl DeviceJudge {
         faster >= RANK && with_more_requests >= most && with_more_kib >= most
     }
 
-    /// The word for flushes, which have no size, and which the kernel merges: slow or not, nothing else. Where other requests
+    /// The verdict on flushes, which have no size, and which the kernel merges: slow or not, nothing else. Where other requests
     /// queue, they explain it unless people would notice.
-    fn judge_flushes(&mut self, load: &Load) -> Finding {
+    fn judge_flushes(&mut self, load: &Load) -> Latency {
         let flushes = load.kinds[2];
-        let ms = flushes.ms / flushes.count;
+        let ms = flushes.await_ms();
         let range = &mut self.knowledge.ranges[2];
         if !self.is_frozen {
             range.learn_lowest(0, ms, flushes.count, self.run_s);
@@ -431,21 +387,37 @@ impl DeviceJudge {
             && load.queue_of(2) >= SOMEONE
             && (load.queue < QUEUE || ms - hi >= MATTERS_MS);
         let verdict = if is_slow { Verdict::Slow } else { Verdict::Ok };
-        Finding {
+        Latency {
+            direction: IoDirection::Flushes,
             verdict,
-            evidence: Evidence::Latency {
-                direction: IoDirection::Flushes,
-                verdict,
-                latency: Latency {
-                    await_ms: ms,
-                    queue: load.queue_of(2),
-                    saturation: lowest.map(|_| ms / hi),
-                },
-                source: lowest.map(|_| BaselineSource::Lowest),
-                seen_s_ago: lowest.map(|lowest| (self.run_s - lowest.at_s).max(0.0)),
-                doubt: None,
-            },
-            over: 0.0,
+            await_ms: ms,
+            queue: load.queue_of(2),
+            saturation: lowest.map(|_| ms / hi),
+            source: lowest.map(|_| BaselineSource::Lowest),
+            seen_s_ago: self.seconds_since(lowest.map(|lowest| lowest.at_s)),
+            doubt: None,
         }
     }
+}
+
+/// The judgement that follows from latencies: the worst verdict on them, whose evidence comes first.
+fn assessment_of(mut latencies: Vec<Latency>) -> Assessment {
+    let verdicts = latencies.iter().map(|latency| latency.verdict);
+    let verdict = verdicts.max().unwrap_or(Verdict::Ok);
+    latencies.sort_by_key(|latency| latency.verdict != verdict);
+    let mut assessment = Assessment::without_evidence(verdict);
+    for latency in latencies {
+        match latency.direction {
+            IoDirection::Reads | IoDirection::Both => {
+                assessment.read_saturation = latency.saturation;
+            }
+            IoDirection::Writes => assessment.write_saturation = latency.saturation,
+            IoDirection::Flushes => assessment.flush_saturation = latency.saturation,
+        }
+        if latency.verdict == verdict {
+            assessment.baseline_source = assessment.baseline_source.or(latency.source);
+        }
+        assessment.evidence.push(Evidence::Latency(latency));
+    }
+    assessment
 }

@@ -1,9 +1,8 @@
 //! Statistics of one direction (reads, writes, or both) over all intervals.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
+use super::by_class::ByClass;
 use super::histogram::{Distribution, Histogram};
 use crate::metrics::Completed;
 
@@ -37,15 +36,17 @@ pub enum Pattern {
 /// Collects the intervals of a direction in bounded memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DirectionSummary {
-    /// By request, in intervals in which latencies are known; empty for both directions together.
-    pub(super) sizes_kib: Histogram,
+    /// In KiB, each request once, of intervals in which latencies are known; empty for both directions together.
+    pub(super) size_by_request: Histogram,
     iops: Histogram,
     mib_per_s: Histogram,
-    size_kib: Histogram,
+    /// In KiB, the mean of each interval.
+    size_by_interval: Histogram,
     await_ms: Histogram,
     /// Requests whose time rounded to zero, not yet pooled with others.
     unpooled: Completed,
     queue: Histogram,
+    pub(super) saturation: Histogram,
     sum: Completed,
     busy: BusyIntervals,
 }
@@ -57,7 +58,7 @@ impl DirectionSummary {
             (&mut self.iops, completed.per_s()),
             (&mut self.mib_per_s, mib_per_s),
             (&mut self.queue, completed.queue()),
-            (&mut self.size_kib, completed.size_kib()),
+            (&mut self.size_by_interval, completed.size_kib()),
         ] {
             if let Some(value) = value {
                 histogram.add(value, completed.seconds());
@@ -88,7 +89,7 @@ impl DirectionSummary {
         }
     }
 
-    /// The report, without baseline and saturation, which the caller adds.
+    /// The report, without the baseline, which the caller adds.
     pub(super) fn finish(&mut self) -> DirectionReport {
         let merged_pct = self.sum.merge_pct().filter(|_| self.sum.ios.sum > 0.0);
         DirectionReport {
@@ -96,13 +97,14 @@ impl DirectionSummary {
             mib_per_s: self.mib_per_s.distribution(),
             size_kib: Distribution {
                 mean: self.sum.size_kib(),
-                ..self.size_kib.distribution()
+                ..self.size_by_interval.distribution()
             },
             await_ms: Distribution {
                 mean: self.sum.await_ms().filter(|ms| *ms > 0.0),
                 ..self.await_ms.distribution()
             },
             queue: self.queue.distribution(),
+            saturation: self.saturation.distribution(),
             busy: self.busy.mean(),
             merged_pct,
             pattern: pattern(self.sum.size_kib(), merged_pct),
@@ -175,13 +177,13 @@ impl BusyMean {
 
 /// Collects the intervals of a direction in bounded memory, each with those of about its rate: by the power of two.
 #[derive(Clone, Debug, Default)]
-struct BusyIntervals(BTreeMap<i32, Completed>);
+struct BusyIntervals(ByClass<i32, Completed>);
 
 impl BusyIntervals {
     fn observe(&mut self, totals: &Completed) {
         if totals.ios.sum > 0.0 {
             let octave = rate(totals).log2().floor() as i32;
-            let sum = self.0.entry(octave).or_default();
+            let sum = self.0.get_or_insert_with(octave, Completed::default);
             *sum = sum.followed_by(totals);
         }
     }

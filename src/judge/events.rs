@@ -1,7 +1,7 @@
 //! From the verdicts of steps to the events of a device: when trouble begins, goes on and ends.
 
 use super::summary::VerdictTimes;
-use super::thresholds::{BEGIN, PATIENCE, QUARTER, RANK};
+use super::thresholds::{BEGIN, PATIENCE_S, PATIENCE_STEPS, QUARTER, RANK};
 use super::verdict::Verdict;
 
 /// A step with its verdict; seconds are those of the run.
@@ -28,7 +28,7 @@ struct Open {
     /// The end of the latest bad step.
     last_s: f64,
     /// The steps since then.
-    good: f64,
+    good: usize,
     is_stall: bool,
 }
 
@@ -55,7 +55,7 @@ impl EventRule {
     /// Takes a step.
     pub fn observe(&mut self, now: JudgedTime) -> Turn {
         let mut turn = Turn::default();
-        let is_long = now.end_s - now.begin_s >= PATIENCE;
+        let is_long = now.end_s - now.begin_s >= PATIENCE_S;
         if let Some(open) = &self.open
             && now.is_stalled() != open.is_stall
             && (now.is_stalled() || now.verdict != Some(Verdict::Busy))
@@ -66,13 +66,13 @@ impl EventRule {
         if let Some(open) = &mut self.open {
             if now.is_bad() {
                 open.last_s = now.end_s;
-                open.good = 0.0;
+                open.good = 0;
                 turn.bad.push(now);
                 return turn;
             }
-            open.good += 1.0;
-            let is_over = open.good >= if is_long { 1.0 } else { PATIENCE };
-            if is_over && now.end_s - open.last_s >= PATIENCE {
+            open.good += 1;
+            let is_over = open.good >= if is_long { 1 } else { PATIENCE_STEPS };
+            if is_over && now.end_s - open.last_s >= PATIENCE_S {
                 turn.ends = true;
                 self.end();
             }
@@ -94,7 +94,7 @@ impl EventRule {
         self.recent.clear();
         self.open = Some(Open {
             last_s: now.end_s,
-            good: 0.0,
+            good: 0,
             is_stall: now.is_stalled(),
         });
         turn.bad = bad;
@@ -109,7 +109,7 @@ impl EventRule {
 
     /// Returns whether the latest step was part of the event that goes on.
     pub fn is_bad_now(&self) -> bool {
-        self.open.as_ref().is_some_and(|open| open.good == 0.0)
+        self.open.as_ref().is_some_and(|open| open.good == 0)
     }
 }
 

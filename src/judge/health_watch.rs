@@ -25,7 +25,7 @@ const MOST_OF_THE_TIME_PCT: f64 = 50.0;
 
 /// A device that holds requests back: a suspended volume, a frozen one, a controller that is reset.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Held {
+pub(super) struct HoldingDevice {
     /// Seconds since this was seen.
     pub(super) for_s: f64,
     /// Something is known to wait for it.
@@ -144,10 +144,10 @@ impl HealthWatch {
 
     /// Returns since when the kernel says that a device holds requests back, and whether something waits for it; `None` if it
     /// holds none back.
-    pub(super) fn held(&self, device: &str, step: &Step<'_>) -> Option<Held> {
-        let held_s = self.holding.get(device)?;
-        Some(Held {
-            for_s: self.run_s - held_s,
+    pub(super) fn holding_device(&self, device: &str, step: &Step<'_>) -> Option<HoldingDevice> {
+        let since_s = self.holding.get(device)?;
+        Some(HoldingDevice {
+            for_s: self.run_s - since_s,
             is_waited_for: is_waited_for(device, step),
         })
     }

@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
+use super::by_class::ByClass;
+
 /// As many values get into bins at once.
-const MAX_WAITING: usize = 256;
-const BINS_OF_OCTAVE: usize = 128;
+const MAX_WAITING: usize = 32;
 /// Low bits of a float that do not choose its bin: 128 bins for each power of two, each less than 1% wide.
 const BITS_WITHIN_BIN: u32 = 45;
 /// The leading bits of 2^-256, the lower border of the first bin. There are bins up to 2^256.
@@ -14,9 +15,9 @@ const FIRST_BIN: u64 = (1023 - 256) << 7;
 /// values of the bin are equal, and within 1% otherwise. Only values of more than 77 digits, or with more than 77 zeros
 /// after the decimal point, share a bin.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Histogram {
-    /// The bins of each power of two with values, in their order.
-    octaves: Vec<(u16, Box<[WeightedSum; BINS_OF_OCTAVE]>)>,
+pub(super) struct Histogram {
+    /// The bins with values, by number.
+    bins: ByClass<u16, WeightedSum>,
     /// The latest values, each with its weight. They get into bins together, because the bins of all devices do not fit
     /// into the caches of a CPU.
     waiting: Vec<(f64, f64)>,
@@ -45,7 +46,7 @@ impl WeightedSum {
 impl Histogram {
     /// Adds a value that counts `weight` times. Values that are negative or not finite, and weights that are not
     /// positive, are ignored.
-    pub fn add(&mut self, value: f64, weight: f64) {
+    pub(super) fn add(&mut self, value: f64, weight: f64) {
         if !is_positive(weight) || !(is_positive(value) || value == 0.0) {
             return;
         }
@@ -64,33 +65,20 @@ impl Histogram {
     /// Puts the values that wait into bins.
     fn settle(&mut self) {
         for (value, weight) in self.waiting.drain(..) {
-            let number = bin_number(value);
-            let (octave, bin) = (
-                number / BINS_OF_OCTAVE as u16,
-                usize::from(number) % BINS_OF_OCTAVE,
-            );
-            let at = self.octaves.partition_point(|(other, _)| *other < octave);
-            if self
-                .octaves
-                .get(at)
-                .is_none_or(|(other, _)| *other != octave)
-            {
-                self.octaves.insert(
-                    at,
-                    (octave, Box::new([WeightedSum::default(); BINS_OF_OCTAVE])),
-                );
-            }
-            self.octaves[at].1[bin].add(value, weight);
+            let bin = self
+                .bins
+                .get_or_insert_with(bin_number(value), WeightedSum::default);
+            bin.add(value, weight);
         }
     }
 
     /// The weighted mean; `None` without values.
-    pub fn mean(&self) -> Option<f64> {
+    pub(super) fn mean(&self) -> Option<f64> {
         self.total.mean()
     }
 
     /// The smallest value that at least `fraction` of the weight does not exceed; `None` without values.
-    pub fn quantile(&mut self, fraction: f64) -> Option<f64> {
+    pub(super) fn quantile(&mut self, fraction: f64) -> Option<f64> {
         self.settle();
         // Allows for the rounding of sums of weights.
         let wanted = fraction * self.total.weight * (1.0 - 1e-12);
@@ -98,9 +86,9 @@ impl Histogram {
         if passed > 0.0 && passed >= wanted {
             return Some(0.0);
         }
-        for bin in self.octaves.iter().flat_map(|(_, bins)| bins.iter()) {
+        for bin in self.bins.values() {
             passed += bin.weight;
-            if passed >= wanted && bin.weight > 0.0 {
+            if passed >= wanted {
                 return bin.mean();
             }
         }
@@ -108,7 +96,7 @@ impl Histogram {
     }
 
     /// Mean, quantiles and maximum.
-    pub fn distribution(&mut self) -> Distribution {
+    pub(super) fn distribution(&mut self) -> Distribution {
         Distribution {
             mean: self.mean(),
             p50: self.quantile(0.5),
@@ -116,16 +104,6 @@ impl Histogram {
             p99: self.quantile(0.99),
             max: self.max,
         }
-    }
-}
-
-impl FromIterator<(f64, f64)> for Histogram {
-    fn from_iter<I: IntoIterator<Item = (f64, f64)>>(values: I) -> Self {
-        let mut histogram = Self::default();
-        values
-            .into_iter()
-            .for_each(|(value, weight)| histogram.add(value, weight));
-        histogram
     }
 }
 
@@ -155,6 +133,8 @@ pub struct Distribution {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     #[test]
@@ -180,8 +160,7 @@ mod tests {
     #[test]
     fn bins_are_sorted_however_their_values_came() {
         let mut histogram = Histogram::default();
-        let mut expected: std::collections::BTreeMap<u32, WeightedSum> =
-            std::collections::BTreeMap::new();
+        let mut expected: BTreeMap<u32, WeightedSum> = BTreeMap::new();
         for step in 0_u32..5000 {
             let value = f64::from(step.wrapping_mul(2_654_435_761) % 700) / 7.0;
             let weight = 1.0 + f64::from(step % 3) / 3.0;
@@ -194,9 +173,8 @@ mod tests {
             }
         }
         histogram.settle();
-        let bins = histogram.octaves.iter().flat_map(|(_, bins)| bins.iter());
-        let filled = bins.filter(|bin| bin.weight > 0.0).copied();
-        assert!(filled.eq(expected.into_values()));
+        let bins = histogram.bins.values().copied();
+        assert!(bins.eq(expected.into_values()));
     }
 
     #[test]

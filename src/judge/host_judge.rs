@@ -10,11 +10,10 @@ use super::layers::{held_between, is_idle_below};
 use super::load::Load;
 use super::peers::{PeerHistory, PeerLoad, peer_groups};
 use super::settings::{BaselineSource, Settings};
-use super::shared_limit::{SharedLimit, SharedLimits};
+use super::shared_limit::SharedLimits;
 use super::step::{DeviceStep, Step};
-use super::thresholds::RANK;
 use super::verdict::{Assessment, Evidence, Verdict};
-use crate::attribution::{IoDirection, Limit, ReachedLimit, Waits};
+use crate::attribution::{IoDirection, LIMIT_INTERVALS, Limit, ReachedLimit, Waits};
 use crate::baselines::DeviceBaseline;
 use crate::metrics::{HostStats, Interval};
 use crate::topology::{Kind, Node, Topology};
@@ -54,7 +53,7 @@ struct Followed {
     idle_s: Option<f64>,
     /// The limit of a cgroup that held it back since its trouble began.
     limit: Option<Limit>,
-    /// It did so in the latest step.
+    /// A limit of a cgroup was reached in the latest step, whether it held the device back or not.
     was_at_limit: bool,
 }
 
@@ -168,7 +167,10 @@ impl HostJudge {
         let Some(device) = self.devices.remove(name) else {
             return;
         };
-        *self.generations.entry(name.to_owned()).or_default() += 1;
+        // A live run keeps nothing of a device without an identity, so that its key can be used again.
+        if !matches!(self.mode, Mode::Live) {
+            *self.generations.entry(name.to_owned()).or_default() += 1;
+        }
         let is_kept = match self.mode {
             Mode::Live => device.identity.is_some() && self.known.0.len() < MAX_REMEMBERED,
             Mode::FirstRun => true,
@@ -179,9 +181,6 @@ impl HostJudge {
         {
             judge.knowledge.forget_steps();
             self.known.0.insert(device.key, judge.knowledge);
-        }
-        if matches!(self.mode, Mode::Live) {
-            self.generations.remove(name);
         }
     }
 
@@ -194,33 +193,30 @@ impl HostJudge {
     ) -> Vec<Option<Assessment>> {
         self.health.begin(step.sample, step.seconds);
         self.health.note_nfs(step.host);
-        let mut said = Vec::with_capacity(step.devices.len());
+        let mut assessments = Vec::with_capacity(step.devices.len());
         for (index, device) in step.devices.iter().enumerate() {
-            said.push(self.judge_device(device, step.host, || settings(index)));
+            assessments.push(self.judge_device(device, step.host, || settings(index)));
         }
-        self.judge_multipath_heads(step, &mut said);
+        self.judge_multipath_heads(step, &mut assessments);
         let loads = self.loads_of_disks(step);
-        self.judge_beside_peers(step, &loads, &mut said);
-        self.judge_shared_limits(step, &loads, &mut said);
-        self.judge_layers(step, &mut said);
-        self.judge_limits(step, &mut said);
-        self.judge_held(step, &mut said);
-        self.add_health(step, &mut said);
-        said
+        self.judge_beside_peers(step, &loads, &mut assessments);
+        self.judge_shared_limits(step, &loads, &mut assessments);
+        self.judge_layers(step, &mut assessments);
+        self.judge_limits(step, &mut assessments);
+        self.judge_holding(step, &mut assessments);
+        self.add_health(step, &mut assessments);
+        assessments
     }
 
     /// Before Linux 6.2, only the paths of an NVMe multipath disk count requests: the disk is not idle while they work.
-    fn judge_multipath_heads(&self, step: &Step<'_>, said: &mut [Option<Assessment>]) {
-        for (device, said) in step.devices.iter().zip(said) {
+    fn judge_multipath_heads(&self, step: &Step<'_>, assessments: &mut [Option<Assessment>]) {
+        for (device, assessment) in step.devices.iter().zip(assessments) {
             let below = step.topology.backing_devices(device.name);
-            if let Some(assessment) = said
+            if let Some(assessment) = assessment
                 && assessment.verdict == Some(Verdict::Idle)
                 && below.iter().any(|name| self.is_busy_path(name, step))
             {
-                *assessment = Assessment {
-                    verdict: Some(Verdict::AccountingOff),
-                    ..Assessment::default()
-                };
+                *assessment = Assessment::without_evidence(Verdict::AccountingOff);
             }
         }
     }
@@ -248,10 +244,7 @@ impl HostJudge {
             return None;
         };
         if device.is_accounting_off && interval.completed() == 0.0 {
-            return Some(Assessment {
-                verdict: Some(Verdict::AccountingOff),
-                ..Assessment::default()
-            });
+            return Some(Assessment::without_evidence(Verdict::AccountingOff));
         }
         if !self.devices.contains_key(device.name) {
             self.devices
@@ -263,33 +256,33 @@ impl HostJudge {
         } else if let Some(idle_s) = &mut followed.idle_s {
             *idle_s += interval.seconds();
         }
-        if followed.judge.is_none() && interval.is_idle() {
-            return Some(Assessment::of(Verdict::Idle, Evidence::Idle));
-        }
         if followed.judge.is_none() {
-            followed.key = match &followed.identity {
-                Some(identity) => identity.clone(),
-                None => {
-                    let generation = self
-                        .generations
-                        .get(device.name)
-                        .copied()
-                        .unwrap_or_default();
-                    format!("{}#{generation}", device.name)
-                }
-            };
-            let is_frozen = matches!(self.mode, Mode::SecondRun);
-            let known = match followed.identity {
-                Some(_) => self.known.0.get(&followed.key).cloned(),
-                // No other device has this key.
-                None => self.known.0.remove(&followed.key),
-            };
-            let knowledge =
-                known.unwrap_or_else(|| DeviceKnowledge::new(&settings(), device.before));
-            followed.judge = Some(Box::new(DeviceJudge::new(knowledge, is_frozen)));
+            if interval.is_idle() {
+                return Some(Assessment::of(Verdict::Idle, Evidence::Idle));
+            }
+            self.start_judge(device, settings);
         }
-        let judge = followed.judge.as_mut()?;
+        let judge = self.devices.get_mut(device.name)?.judge.as_mut()?;
         Some(judge.judge(interval, host))
+    }
+
+    /// Starts the judge of a device that becomes active, with what is known of it.
+    fn start_judge(&mut self, device: &DeviceStep<'_>, settings: impl FnOnce() -> Settings) {
+        let Some(followed) = self.devices.get_mut(device.name) else {
+            return;
+        };
+        let known = if let Some(identity) = &followed.identity {
+            followed.key.clone_from(identity);
+            self.known.0.get(identity).cloned()
+        } else {
+            let generation = self.generations.get(device.name).unwrap_or(&0);
+            followed.key = format!("{}#{generation}", device.name);
+            // No other device has this key.
+            self.known.0.remove(&followed.key)
+        };
+        let knowledge = known.unwrap_or_else(|| DeviceKnowledge::new(&settings(), device.before));
+        let is_frozen = matches!(self.mode, Mode::SecondRun);
+        followed.judge = Some(Box::new(DeviceJudge::new(knowledge, is_frozen)));
     }
 
     /// Notes that the counters of a device were reset: it is another device, unless its identity says that it is the same.
@@ -323,7 +316,7 @@ impl HostJudge {
         &mut self,
         step: &Step<'_>,
         loads: &[Option<Load>],
-        said: &mut [Option<Assessment>],
+        assessments: &mut [Option<Assessment>],
     ) {
         for group in &self.peer_groups {
             let mut shown = Vec::with_capacity(group.len());
@@ -335,7 +328,7 @@ impl HostJudge {
                     continue;
                 };
                 let slow = followed.peers.compare(at, &shown);
-                let (Some(slow), Some(assessment)) = (slow, &mut said[*index]) else {
+                let (Some(slow), Some(assessment)) = (slow, &mut assessments[*index]) else {
                     continue;
                 };
                 let evidence = Evidence::SlowBesidePeers(slow);
@@ -353,36 +346,30 @@ impl HostJudge {
         &mut self,
         step: &Step<'_>,
         loads: &[Option<Load>],
-        said: &mut [Option<Assessment>],
+        assessments: &mut [Option<Assessment>],
     ) {
         let Some(found) = self.shared_limits.observe(loads) else {
             return;
         };
         for index in &found.members {
-            let Some(assessment) = &mut said[*index] else {
+            let Some(assessment) = &mut assessments[*index] else {
                 continue;
             };
             if assessment.verdict >= Some(Verdict::Capped) {
                 continue;
             }
-            let mut others = Vec::new();
+            let mut limit = found.limit.clone();
             for other in &found.members {
                 if other != index {
-                    others.push(step.devices[*other].name.to_owned());
+                    limit.others.push(step.devices[*other].name.to_owned());
                 }
             }
-            let limit = SharedLimit {
-                others,
-                unit: found.unit,
-                rate: found.rate,
-                variation: found.variation,
-            };
             assessment.conclude(Verdict::Capped, Evidence::SharedLimit(Box::new(limit)));
         }
     }
 
     /// Finds the devices whose requests wait between them and those below, which therefore are not at a limit.
-    fn judge_layers(&self, step: &Step<'_>, said: &mut [Option<Assessment>]) {
+    fn judge_layers(&self, step: &Step<'_>, assessments: &mut [Option<Assessment>]) {
         for node in step.topology.nodes().iter().filter(|node| is_stacked(node)) {
             let Some(above) = self.index_of.get(&node.name).copied() else {
                 continue;
@@ -407,7 +394,7 @@ impl HostJudge {
             for name in names {
                 if let Some(index) = self.index_of.get(name)
                     && let Some(lower) = &step.devices[*index].interval
-                    && let Some(assessment) = &mut said[*index]
+                    && let Some(assessment) = &mut assessments[*index]
                     && is_idle_below(upper, lower)
                 {
                     clear_below(assessment, &node.name);
@@ -418,7 +405,7 @@ impl HostJudge {
                 below: node.backing_devices.clone(),
                 latencies: held,
             };
-            if let Some(assessment) = &mut said[above] {
+            if let Some(assessment) = &mut assessments[above] {
                 if assessment.verdict <= Some(Verdict::Queueing) && held.shows_saturation() {
                     assessment.conclude(Verdict::Saturated, evidence);
                 } else {
@@ -440,15 +427,15 @@ impl HostJudge {
 
     /// Finds the devices that limits of cgroups hold back. A limit that held one goes on to do so while the cgroup stays near
     /// it, and does so again at once if it comes near while the device is still in trouble.
-    fn judge_limits(&mut self, step: &Step<'_>, said: &mut [Option<Assessment>]) {
-        let mut known: Vec<Limit> = Vec::new();
+    fn judge_limits(&mut self, step: &Step<'_>, assessments: &mut [Option<Assessment>]) {
+        let mut in_force: Vec<Limit> = Vec::new();
         for device in self.devices.values() {
-            known.extend(device.limit.clone());
+            in_force.extend(device.limit.clone());
         }
-        if step.attribution.is_none() && known.is_empty() {
+        if step.attribution.is_none() && in_force.is_empty() {
             return;
         }
-        for (device, assessment) in step.devices.iter().zip(said) {
+        for (device, assessment) in step.devices.iter().zip(assessments) {
             let (Some(interval), Some(assessment)) = (&device.interval, assessment) else {
                 continue;
             };
@@ -461,8 +448,9 @@ impl HostJudge {
             let is_in_trouble = assessment.is_trouble();
             let mut remembered = followed.limit.take();
             if remembered.is_none() {
-                let mut known = known.iter();
-                remembered = known.find(|limit| *limit.device == *device.name).cloned();
+                // One that held back a device above.
+                let mut limits = in_force.iter();
+                remembered = limits.find(|limit| *limit.device == *device.name).cloned();
             }
             let still_holds = match (&remembered, step.attribution) {
                 (None, _) => false,
@@ -470,22 +458,17 @@ impl HostJudge {
                 // A scan may come late.
                 (Some(_), None) => followed.was_at_limit,
             };
-            let mut evidence = assessment.evidence.iter();
-            let waits = Waits {
-                is_idle: interval.is_idle(),
-                is_held: evidence.any(|one| matches!(one, Evidence::HeldBetween { .. })),
-                are_hidden: hidden_io_wait_pct(step.host) > Some(0.0),
-            };
+            let waits = waits_of(interval, assessment, step.host);
             let below = step.topology.devices_below(device.name);
-            let now = step
+            let seen = step
                 .attribution
                 .and_then(|attribution| attribution.reached_limit(device.name, &below, waits));
             // Others that use the device and do not wait show that the limit does not hold it back any more.
-            let is_refuted = now.as_ref().is_some_and(|now| !now.holds_device);
-            let reached = match (&remembered, now) {
+            let is_refuted = seen.as_ref().is_some_and(|seen| !seen.holds_device);
+            let reached = match (&remembered, seen) {
                 (Some(limit), _) if still_holds && !is_refuted => Some(holding(limit.clone())),
                 (_, None) if interval.is_stalled() => blocking_limit(&below, &self.index_of, step),
-                (_, now) => now,
+                (_, seen) => seen,
             };
             let was_at_limit = std::mem::replace(&mut followed.was_at_limit, reached.is_some());
             let Some(reached) = reached else {
@@ -499,7 +482,7 @@ impl HostJudge {
                 assessment.conclude(Verdict::Throttled, Evidence::AtLimit(reached));
                 if !was_at_limit {
                     // It takes several steps in a row to see that a limit is reached.
-                    assessment.late_s = (RANK - 1) as f64 * interval.seconds();
+                    assessment.late_s = (LIMIT_INTERVALS - 1) as f64 * interval.seconds();
                 }
             } else {
                 assessment.evidence.push(Evidence::AtLimit(reached));
@@ -509,21 +492,21 @@ impl HostJudge {
 
     /// Finds the devices that hold requests back which something waits for: they are stalled although their counters show
     /// nothing.
-    fn judge_held(&self, step: &Step<'_>, said: &mut [Option<Assessment>]) {
-        for (device, assessment) in step.devices.iter().zip(said) {
+    fn judge_holding(&self, step: &Step<'_>, assessments: &mut [Option<Assessment>]) {
+        for (device, assessment) in step.devices.iter().zip(assessments) {
             let (Some(interval), Some(assessment)) = (&device.interval, assessment) else {
                 continue;
             };
             if interval.completed() > 0.0 {
                 continue;
             }
-            let Some(held) = self.health.held(device.name, step) else {
+            let Some(holding) = self.health.holding_device(device.name, step) else {
                 note_waiting_task(device.name, interval, step, assessment);
                 continue;
             };
             let idle_s = self.idle_s(device.name);
-            let was_active = idle_s.is_some_and(|idle_s| idle_s - held.for_s <= MAX_UNSEEN_S);
-            if was_active || held.is_waited_for {
+            let was_active = idle_s.is_some_and(|idle_s| idle_s - holding.for_s <= MAX_UNSEEN_S);
+            if was_active || holding.is_waited_for {
                 assessment.verdict = Some(Verdict::Stalled);
                 assessment
                     .evidence
@@ -535,8 +518,8 @@ impl HostJudge {
     }
 
     /// Adds what the kernel says of the health of devices.
-    fn add_health(&mut self, step: &Step<'_>, said: &mut [Option<Assessment>]) {
-        for (device, assessment) in step.devices.iter().zip(said) {
+    fn add_health(&mut self, step: &Step<'_>, assessments: &mut [Option<Assessment>]) {
+        for (device, assessment) in step.devices.iter().zip(assessments) {
             let (Some(interval), Some(assessment)) = (&device.interval, assessment) else {
                 continue;
             };
@@ -560,7 +543,7 @@ impl HostJudge {
     pub fn beside_peers(&self, name: &str) -> [Option<f64>; 2] {
         self.devices
             .get(name)
-            .map_or([None; 2], |device| device.peers.usual())
+            .map_or([None; 2], |device| device.peers.ratios())
     }
 
     /// The seconds since a request of a device completed; `None` if none has since the beginning or a break.
@@ -580,6 +563,16 @@ impl HostJudge {
 
     fn judge_of(&self, name: &str) -> Option<&DeviceJudge> {
         self.devices.get(name)?.judge.as_deref()
+    }
+}
+
+/// How requests wait at a device, or for it, in a step.
+fn waits_of(interval: &Interval, assessment: &Assessment, host: &HostStats) -> Waits {
+    let mut evidence = assessment.evidence.iter();
+    Waits {
+        is_idle: interval.is_idle(),
+        is_held: evidence.any(|one| matches!(one, Evidence::HeldBetween { .. })),
+        are_hidden: hidden_io_wait_pct(host) > Some(0.0),
     }
 }
 
@@ -629,11 +622,11 @@ fn clear_below(assessment: &mut Assessment, above: &str) {
     }
     assessment
         .evidence
-        .retain(|one| matches!(one, Evidence::Latency { .. } | Evidence::Health(_)));
+        .retain(|one| matches!(one, Evidence::Latency(_) | Evidence::Health(_)));
     for evidence in &mut assessment.evidence {
-        if let Evidence::Latency { verdict, doubt, .. } = evidence {
-            *verdict = Verdict::Ok;
-            *doubt = None;
+        if let Evidence::Latency(latency) = evidence {
+            latency.verdict = Verdict::Ok;
+            latency.doubt = None;
         }
     }
     let above = above.to_owned();
@@ -646,11 +639,7 @@ fn is_stacked(node: &Node) -> bool {
 
 /// Returns whether a device is a whole disk rather than a partition, a stacked device or a path.
 fn is_whole_disk(node: &Node, topology: &Topology) -> bool {
-    node.kind == Kind::Disk
-        && node.backing_devices.is_empty()
-        && !topology
-            .holders(&node.name)
-            .any(|holder| holder.kind == Kind::Multipath)
+    node.kind == Kind::Disk && node.backing_devices.is_empty() && !topology.is_path(&node.name)
 }
 
 /// Judges a device stalled that a task has waited for longer than a step although nothing is in flight there.

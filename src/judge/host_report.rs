@@ -24,7 +24,7 @@ const MIN_SWAPPED_PAGES_PER_S: f64 = 10.0;
 
 /// Mean, minimum and maximum of a quantity; all `None` if it was never known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Range {
+pub struct MeanMinMax {
     /// The mean, weighted by time.
     pub mean: Option<f64>,
     /// The minimum of an interval.
@@ -52,38 +52,38 @@ pub struct HostReport {
     /// Seconds in the intervals.
     pub seconds: f64,
     /// User mode, including low priority, in percent.
-    pub cpu_user_pct: Range,
+    pub cpu_user_pct: MeanMinMax,
     /// Kernel mode, including interrupts, in percent.
-    pub cpu_system_pct: Range,
+    pub cpu_system_pct: MeanMinMax,
     /// Idle, including the time in which a task waited for I/O, in percent: what more work could use.
-    pub cpu_available_pct: Range,
+    pub cpu_available_pct: MeanMinMax,
     /// Time taken by the hypervisor, in percent.
-    pub cpu_steal_pct: Range,
+    pub cpu_steal_pct: MeanMinMax,
     /// Seconds in intervals in which hardly any CPU was available: see [`no_cpu_pct`].
     pub no_cpu_s: f64,
     /// Percentage of the time in which at least one task waited for I/O.
-    pub io_pressure_some_pct: Range,
+    pub io_pressure_some_pct: MeanMinMax,
     /// Percentage of the time in which all non-idle tasks waited for I/O.
-    pub io_pressure_full_pct: Range,
+    pub io_pressure_full_pct: MeanMinMax,
     /// A lower bound of the percentage of the time in which a task waited for I/O while no device had a request in
     /// flight: see [`hidden_io_wait_pct`].
-    pub hidden_io_wait_pct: Range,
+    pub hidden_io_wait_pct: MeanMinMax,
     /// The NFS mounts that tasks may have waited for, each as it was with the longest time without an answer.
     pub nfs_waits: Vec<NfsWait>,
     /// Percentage of the time in which at least one task waited for memory.
-    pub memory_pressure_some_pct: Range,
+    pub memory_pressure_some_pct: MeanMinMax,
     /// Percentage of the time in which all non-idle tasks waited for memory.
-    pub memory_pressure_full_pct: Range,
+    pub memory_pressure_full_pct: MeanMinMax,
     /// Pages read from swap areas per second.
-    pub swap_in_pages_per_s: Range,
+    pub swap_in_pages_per_s: MeanMinMax,
     /// Pages written to swap areas per second.
-    pub swap_out_pages_per_s: Range,
+    pub swap_out_pages_per_s: MeanMinMax,
     /// Tasks blocked on I/O at the ends of the intervals.
-    pub blocked: Range,
+    pub blocked: MeanMinMax,
     /// Memory that waits to be written to disk, in KiB, at the ends of the intervals.
-    pub dirty_kib: Range,
+    pub dirty_kib: MeanMinMax,
     /// Memory that is being written to disk, in KiB, at the ends of the intervals.
-    pub writeback_kib: Range,
+    pub writeback_kib: MeanMinMax,
 }
 
 /// Returns a lower bound of the percentage of the time in which a task waited for I/O while no device had a request in
@@ -120,7 +120,7 @@ pub fn no_cpu_pct(stats: &HostStats) -> Option<f64> {
     (available_pct < NO_CPU_PCT).then_some(available_pct)
 }
 
-impl Range {
+impl MeanMinMax {
     fn observe(&mut self, value: Option<f64>, seconds: f64) {
         let Some(value) = value else {
             return;
@@ -154,7 +154,7 @@ impl HostReport {
         (self.no_cpu_s >= NOTICED_S).then_some(self.no_cpu_s)
     }
 
-    /// The percentage of the time in which tasks waited for memory, if that is short.
+    /// The percentage of the time in which tasks waited for memory, if it is noticeable.
     pub fn memory_shortage_pct(&self) -> Option<f64> {
         at_least(MIN_NOTICED_PCT, self.memory_pressure_some_pct.mean)
     }
@@ -190,34 +190,34 @@ impl HostReport {
         if no_cpu_pct(stats).is_some() {
             self.no_cpu_s += seconds;
         }
-        if let Some(cpu) = &stats.cpu {
-            self.cpu_user_pct
-                .observe(Some(cpu.user + cpu.nice), seconds);
-            self.cpu_system_pct.observe(Some(cpu.system), seconds);
-            self.cpu_available_pct
-                .observe(Some(cpu.available()), seconds);
-            self.cpu_steal_pct.observe(Some(cpu.steal), seconds);
+        let cpu = stats.cpu.as_ref();
+        for (values, value) in [
+            (&mut self.cpu_user_pct, cpu.map(|cpu| cpu.user + cpu.nice)),
+            (&mut self.cpu_system_pct, cpu.map(|cpu| cpu.system)),
+            (&mut self.cpu_available_pct, cpu.map(|cpu| cpu.available())),
+            (&mut self.cpu_steal_pct, cpu.map(|cpu| cpu.steal)),
+            (&mut self.io_pressure_some_pct, stats.pressure_some_pct),
+            (&mut self.io_pressure_full_pct, stats.pressure_full_pct),
+            (&mut self.hidden_io_wait_pct, hidden_io_wait_pct(stats)),
+            (
+                &mut self.memory_pressure_some_pct,
+                stats.memory_pressure_some_pct,
+            ),
+            (
+                &mut self.memory_pressure_full_pct,
+                stats.memory_pressure_full_pct,
+            ),
+            (&mut self.swap_in_pages_per_s, stats.swap_in_pages_per_s),
+            (&mut self.swap_out_pages_per_s, stats.swap_out_pages_per_s),
+        ] {
+            values.observe(value, seconds);
         }
-        self.io_pressure_some_pct
-            .observe(stats.pressure_some_pct, seconds);
-        self.io_pressure_full_pct
-            .observe(stats.pressure_full_pct, seconds);
-        self.hidden_io_wait_pct
-            .observe(hidden_io_wait_pct(stats), seconds);
-        self.memory_pressure_some_pct
-            .observe(stats.memory_pressure_some_pct, seconds);
-        self.memory_pressure_full_pct
-            .observe(stats.memory_pressure_full_pct, seconds);
-        self.swap_in_pages_per_s
-            .observe(stats.swap_in_pages_per_s, seconds);
-        self.swap_out_pages_per_s
-            .observe(stats.swap_out_pages_per_s, seconds);
-        for (range, count) in [
+        for (values, count) in [
             (&mut self.blocked, stats.blocked),
             (&mut self.dirty_kib, stats.dirty_kib),
             (&mut self.writeback_kib, stats.writeback_kib),
         ] {
-            range.observe(count.map(|count| count as f64), seconds);
+            values.observe(count.map(|count| count as f64), seconds);
         }
     }
 }
@@ -227,7 +227,7 @@ mod tests {
     use super::*;
     use crate::metrics::CpuPercentages;
 
-    fn parts(range: &Range) -> [Option<f64>; 3] {
+    fn parts(range: &MeanMinMax) -> [Option<f64>; 3] {
         [range.mean, range.min, range.max]
     }
 
@@ -276,13 +276,13 @@ mod tests {
         );
         assert_eq!(
             (report.io_pressure_some_pct, report.blocked),
-            (Range::default(), Range::default())
+            (MeanMinMax::default(), MeanMinMax::default())
         );
     }
 
     #[test]
     fn the_mean_of_equal_values_is_that_value() {
-        let mut range = Range::default();
+        let mut range = MeanMinMax::default();
         (0..1000).for_each(|_| range.observe(Some(99.7), 0.1));
         assert_ne!(range.weighted / range.seconds, 99.7);
         assert_eq!(parts(&range), [Some(99.7), Some(99.7), Some(99.7)]);

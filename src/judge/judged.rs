@@ -2,7 +2,7 @@
 //! point of a chart and the totals of metrics are all the same sum.
 
 use std::ops::AddAssign;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use jiff::Timestamp;
 
@@ -25,7 +25,7 @@ pub struct Judged {
     /// The seconds with each verdict.
     pub times: VerdictTimes,
     /// The step with the worst verdict, the latest among equals; `None` if no step was judged.
-    pub worst: Option<Arc<Worst>>,
+    pub worst: Option<Arc<JudgedStep>>,
 }
 
 /// Requests beside the same requests on the unloaded device. The saturation is the quotient.
@@ -37,9 +37,9 @@ pub struct Compared {
     pub unloaded_ms: f64,
 }
 
-/// The step with the worst verdict.
+/// A step with the judgement on it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Worst {
+pub struct JudgedStep {
     pub assessment: Assessment,
     /// The end of the step; `None` without a wall clock.
     pub at: Option<Timestamp>,
@@ -47,19 +47,15 @@ pub struct Worst {
 }
 
 impl Judged {
-    /// A step that ended `at`, or a part of it; `assessment` is `None` without data.
-    pub fn of(interval: &Interval, assessment: Option<&Arc<Worst>>) -> Self {
+    /// An interval with the judgement on its step, of which it may be a part; `None` without data.
+    pub fn of(interval: &Interval, step: Option<&Arc<JudgedStep>>) -> Self {
         let mut judged = Self {
             interval: *interval,
-            worst: assessment.cloned(),
+            worst: step.cloned(),
             ..Self::default()
         };
-        let assessment = assessment.map(|worst| &worst.assessment);
-        judged.times.add(
-            assessment.and_then(|assessment| assessment.verdict),
-            interval.seconds(),
-        );
-        if let Some(assessment) = assessment {
+        judged.times.add(judged.verdict(), interval.seconds());
+        if let Some(JudgedStep { assessment, .. }) = step.map(|step| &**step) {
             // The reads of a source that does not split them are all requests.
             let reads = if interval.reads.time.ns > 0 {
                 interval.reads
@@ -93,7 +89,7 @@ impl Judged {
 
     /// The judgement with the worst verdict; an empty one if no step was judged.
     pub fn assessment(&self) -> &Assessment {
-        static NONE: Assessment = Assessment::NONE;
+        static NONE: LazyLock<Assessment> = LazyLock::new(Assessment::default);
         self.worst.as_ref().map_or(&NONE, |worst| &worst.assessment)
     }
 
@@ -123,20 +119,17 @@ impl Judged {
             IoDirection::Reads => reads,
             IoDirection::Writes => writes,
             IoDirection::Flushes => flushes,
-            IoDirection::Both => Compared {
-                taken_ms: reads.taken_ms + writes.taken_ms,
-                unloaded_ms: reads.unloaded_ms + writes.unloaded_ms,
-            },
+            IoDirection::Both => reads.plus(&writes),
         };
         let time = self.requests(direction).time;
-        let is_known = compared.unloaded_ms > 0.0
-            && time.ns > 0
-            && compared.taken_ms >= MIN_KNOWN_FRACTION * time.sum;
-        is_known.then(|| compared.taken_ms / compared.unloaded_ms)
+        if time.ns == 0 {
+            return None;
+        }
+        compared.saturation(MIN_KNOWN_FRACTION * time.sum)
     }
 }
 
-impl Worst {
+impl JudgedStep {
     /// An estimate of its memory in bytes.
     pub fn memory(&self) -> usize {
         size_of::<Self>() + size_of_val(self.assessment.evidence.as_slice())
@@ -148,8 +141,7 @@ impl AddAssign<&Self> for Judged {
     fn add_assign(&mut self, later: &Self) {
         self.interval = self.interval.followed_by(&later.interval);
         for (own, later) in self.compared.iter_mut().zip(later.compared) {
-            own.taken_ms += later.taken_ms;
-            own.unloaded_ms += later.unloaded_ms;
+            *own = own.plus(&later);
         }
         self.times.add_all(&later.times);
         if later.worst.is_some() && later.verdict() >= self.verdict() {
@@ -159,7 +151,7 @@ impl AddAssign<&Self> for Judged {
 }
 
 impl Compared {
-    fn of(requests: &Completed, saturation: Option<f64>) -> Self {
+    pub(super) fn of(requests: &Completed, saturation: Option<f64>) -> Self {
         let taken_ms = requests.time.sum;
         match saturation.filter(|saturation| *saturation > 0.0) {
             Some(saturation) => Self {
@@ -168,6 +160,19 @@ impl Compared {
             },
             None => Self::default(),
         }
+    }
+
+    pub(super) fn plus(&self, other: &Self) -> Self {
+        Self {
+            taken_ms: self.taken_ms + other.taken_ms,
+            unloaded_ms: self.unloaded_ms + other.unloaded_ms,
+        }
+    }
+
+    /// The multiple of the unloaded latency; `None` unless it is known of requests that took `least_ms` or more.
+    pub(super) fn saturation(&self, least_ms: f64) -> Option<f64> {
+        let is_known = self.unloaded_ms > 0.0 && self.taken_ms >= least_ms;
+        is_known.then(|| self.taken_ms / self.unloaded_ms)
     }
 }
 
@@ -183,8 +188,8 @@ mod tests {
         }
     }
 
-    fn step(assessment: Assessment, seconds: f64, at: Option<Timestamp>) -> Arc<Worst> {
-        Arc::new(Worst {
+    fn step(assessment: Assessment, seconds: f64, at: Option<Timestamp>) -> Arc<JudgedStep> {
+        Arc::new(JudgedStep {
             assessment,
             at,
             seconds,

@@ -1,10 +1,10 @@
 //! Levels of concurrency as they occurred, and the capacity that they show: the highest rate that a device held, and whether
 //! more load would bring more.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
+use super::by_class::ByClass;
+use super::judged::Compared;
 use super::limit::Plateau;
 use super::thresholds::{CAP_QUEUE, FEW, HALF, LESS, SHARE, SOMEONE};
 use super::verdict::Verdict;
@@ -46,13 +46,12 @@ struct Level {
     intervals: u64,
     /// Intervals in which requests waited for each other.
     waiting: u64,
-    compared_ms: f64,
-    unloaded_ms: f64,
+    compared: Compared,
 }
 
 impl Level {
     /// Returns whether it lasted for more than a transition.
-    fn is_held(&self) -> bool {
+    fn has_lasted(&self) -> bool {
         self.intervals >= MIN_LEVEL_INTERVALS
     }
 
@@ -61,8 +60,7 @@ impl Level {
             requests: self.requests.followed_by(&other.requests),
             intervals: self.intervals + other.intervals,
             waiting: self.waiting + other.waiting,
-            compared_ms: self.compared_ms + other.compared_ms,
-            unloaded_ms: self.unloaded_ms + other.unloaded_ms,
+            compared: self.compared.plus(&other.compared),
         }
     }
 
@@ -79,22 +77,20 @@ impl Level {
     }
 
     fn finish(&self) -> ConcurrencyLevel {
-        let ms = self.requests.time.sum;
-        let is_known = self.unloaded_ms > 0.0 && self.compared_ms >= HALF * ms;
         ConcurrencyLevel {
             queue: self.queue(),
             intervals: self.intervals,
             iops: self.iops(),
             mib_per_s: self.mib_per_s(),
             await_ms: self.requests.await_ms().unwrap_or(0.0),
-            saturation: is_known.then(|| self.compared_ms / self.unloaded_ms),
+            saturation: self.compared.saturation(HALF * self.requests.time.sum),
         }
     }
 }
 
 /// The requests of one direction by the queue that they met.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Levels(BTreeMap<i32, Level>);
+pub(super) struct Levels(ByClass<i32, Level>);
 
 impl Levels {
     /// Takes the requests of an interval with the verdict on it, and the multiple of the unloaded latency that they took.
@@ -103,19 +99,13 @@ impl Levels {
             return;
         };
         let bin = (queue.max(MIN_QUEUE).log2() * BINS_PER_OCTAVE).round() as i32;
-        let mut now = Level {
+        let now = Level {
             requests: *requests,
             intervals: 1,
             waiting: u64::from(verdict >= Some(Verdict::Queueing)),
-            ..Level::default()
+            compared: Compared::of(requests, saturation),
         };
-        if let Some(saturation) = saturation
-            && saturation > 0.0
-        {
-            now.compared_ms = requests.time.sum;
-            now.unloaded_ms = now.compared_ms / saturation;
-        }
-        let level = self.0.entry(bin).or_default();
+        let level = self.0.get_or_insert_with(bin, Level::default);
         *level = level.plus(&now);
     }
 
@@ -124,7 +114,7 @@ impl Levels {
         let mut merged: Vec<Level> = Vec::new();
         let mut first = 0;
         let mut last = i32::MIN;
-        for (bin, level) in &self.0 {
+        for (bin, level) in self.0.iter() {
             let is_near = last >= bin - 2 && f64::from(bin - first) < BINS_PER_OCTAVE;
             match merged.last_mut() {
                 Some(present) if is_near => *present = present.plus(level),
@@ -141,8 +131,8 @@ impl Levels {
     /// The levels that were held, the lowest first; all if none was.
     pub(super) fn finish(&self) -> Vec<ConcurrencyLevel> {
         let mut levels = self.merged();
-        if levels.iter().any(Level::is_held) {
-            levels.retain(Level::is_held);
+        if levels.iter().any(Level::has_lasted) {
+            levels.retain(Level::has_lasted);
         }
         levels.iter().map(Level::finish).collect()
     }
@@ -166,7 +156,7 @@ impl Levels {
         let mut capacity = CapacityReport::default();
         let mut loaded = Vec::new();
         for level in self.merged() {
-            if !level.is_held() {
+            if !level.has_lasted() {
                 continue;
             }
             capacity.max_iops = higher(capacity.max_iops, level.iops());
@@ -198,8 +188,8 @@ impl Levels {
     }
 }
 
-/// The index of the first of the levels about the one of the highest rate that have the same rate, if the queue about doubled
-/// among them, and each end lasted; otherwise `None`.
+/// The index of the first level at about the highest rate; `None` unless the queue about doubles among the levels at it, of which
+/// those that are short beside the others do not count.
 fn first_at_maximum(levels: &[Level]) -> Option<usize> {
     let max = levels.iter().map(Level::iops).reduce(f64::max)?;
     let mut at_maximum = Vec::from_iter(levels);

@@ -1,22 +1,24 @@
 //! A limit above the device: while requests wait, the rate is steadier than chance and than the arrivals.
 
 use super::cloud_limits::{CloudLimit, limits_near};
-use super::load::Load;
+use super::load::{Load, LoadOfKind};
 use super::settings::{KnownDevice, StatedCap};
 use super::thresholds::{
-    CAP_QUEUE, CAP_RUN, CAP_STEP, CHANCE, EVEN, MORE, PACE, PAST, QUARTILE, QUEUE, RING, SAMPLES,
-    SATURATED, SHARE, VERY_EVEN,
+    CAP_QUEUE, CAP_REQUESTS, CAP_RUN, CAP_STEP, CHANCE, EVEN, MORE, PACE, PAST, QUARTILE, QUEUE,
+    RING, SATURATED, SHARE, VERY_EVEN,
 };
-use crate::attribution::{IoDirection, Limit, LimitSource, RateUnit};
+use crate::attribution::IoDirection::{self, Both, Flushes, Reads, Writes};
+use crate::attribution::RateUnit::{self, Kib, Requests};
+use crate::attribution::{Limit, LimitSource, LimitedRate};
 
 /// The rates that a limit can hold, in the order in which they are looked at.
-const RATES: [(IoDirection, RateUnit); 6] = [
-    (IoDirection::Both, RateUnit::Requests),
-    (IoDirection::Both, RateUnit::Kib),
-    (IoDirection::Reads, RateUnit::Requests),
-    (IoDirection::Reads, RateUnit::Kib),
-    (IoDirection::Writes, RateUnit::Requests),
-    (IoDirection::Writes, RateUnit::Kib),
+const RATES: [LimitedRate; 6] = [
+    LimitedRate::of(Both, Requests),
+    LimitedRate::of(Both, Kib),
+    LimitedRate::of(Reads, Requests),
+    LimitedRate::of(Reads, Kib),
+    LimitedRate::of(Writes, Requests),
+    LimitedRate::of(Writes, Kib),
 ];
 
 /// A time in which a rate stayed constant while requests waited.
@@ -50,7 +52,7 @@ pub struct Plateau {
 impl Plateau {
     /// The limit of a device at which it stays; `None` for a plateau of flushes.
     pub fn limit(&self, device: &str) -> Option<Limit> {
-        if self.direction == IoDirection::Flushes {
+        if self.direction == Flushes {
             return None;
         }
         Some(Limit {
@@ -72,8 +74,8 @@ impl Plateau {
     /// Its rate in the unit that is constant.
     pub fn rate(&self) -> f64 {
         match self.unit {
-            RateUnit::Requests => self.iops,
-            RateUnit::Kib => self.mib_per_s * 1024.0,
+            Requests => self.iops,
+            Kib => self.mib_per_s * 1024.0,
         }
     }
 
@@ -98,63 +100,50 @@ impl Plateau {
 
 /// A step in the memory of the limits of a device.
 #[derive(Clone, Copy, Debug)]
-struct Step {
+struct LimitStep {
     load: Load,
     /// The multiple of the highest unloaded latency that reads and writes took.
     over: [f64; 2],
 }
 
-impl Step {
-    fn count(&self, direction: IoDirection) -> f64 {
+impl LimitStep {
+    /// The requests of a direction.
+    fn requests(&self, direction: IoDirection) -> LoadOfKind {
         let [reads, writes, _] = self.load.kinds;
         match direction {
-            IoDirection::Reads => reads.count,
-            IoDirection::Writes => writes.count,
-            IoDirection::Both | IoDirection::Flushes => reads.count + writes.count,
-        }
-    }
-
-    fn kib(&self, direction: IoDirection) -> f64 {
-        let [reads, writes, _] = self.load.kinds;
-        match direction {
-            IoDirection::Reads => reads.kib,
-            IoDirection::Writes => writes.kib,
-            IoDirection::Both | IoDirection::Flushes => reads.kib + writes.kib,
+            Reads => reads,
+            Writes => writes,
+            Both | Flushes => LoadOfKind {
+                count: reads.count + writes.count,
+                kib: reads.kib + writes.kib,
+                ms: self.load.ms(),
+            },
         }
     }
 
     /// Requests or KiB per second.
-    fn rate(&self, (direction, unit): (IoDirection, RateUnit)) -> f64 {
-        let amount = match unit {
-            RateUnit::Requests => self.count(direction),
-            RateUnit::Kib => self.kib(direction),
+    fn rate(&self, limited: LimitedRate) -> f64 {
+        let requests = self.requests(limited.direction);
+        let amount = match limited.unit {
+            Requests => requests.count,
+            Kib => requests.kib,
         };
         amount / self.load.seconds
     }
 
-    /// The mean latency of the requests of a direction in milliseconds.
+    /// The mean latency of the requests of a direction in milliseconds. A log may round their number to zero.
     fn await_ms(&self, direction: IoDirection) -> f64 {
-        let [reads, writes, _] = self.load.kinds;
-        let ms = match direction {
-            IoDirection::Reads => reads.ms,
-            IoDirection::Writes => writes.ms,
-            IoDirection::Both | IoDirection::Flushes => self.load.ms(),
-        };
-        ms / self.count(direction).max(1.0)
+        let requests = self.requests(direction);
+        requests.ms / requests.count.max(1.0)
     }
 
     fn over(&self, direction: IoDirection) -> f64 {
         let [reads, writes] = self.over;
         match direction {
-            IoDirection::Reads => reads,
-            IoDirection::Writes => writes,
-            IoDirection::Both | IoDirection::Flushes => reads.max(writes),
+            Reads => reads,
+            Writes => writes,
+            Both | Flushes => reads.max(writes),
         }
-    }
-
-    /// All requests that completed.
-    fn completed(&self) -> f64 {
-        self.load.done() + self.load.others
     }
 
     fn waits(&self) -> bool {
@@ -171,7 +160,7 @@ pub(super) struct RateHistory {
     device: KnownDevice,
     stated: StatedCap,
     /// In the order of time, [`RING`] of them and up to [`OLDER`] more, which are dropped all at once.
-    latest: Vec<Step>,
+    latest: Vec<LimitStep>,
     /// The limit on each of [`RATES`] that was found; `None` without one.
     known: [Option<Plateau>; RATES.len()],
 }
@@ -201,31 +190,31 @@ impl RateHistory {
             let room = (2 * count).clamp(4, RING + OLDER);
             self.latest.reserve_exact(room - count);
         }
-        let now = Step { load: *load, over };
+        let now = LimitStep { load: *load, over };
         self.latest.push(now);
         if !now.waits() {
             return None;
         }
-        for (at, kind) in RATES.into_iter().enumerate() {
-            let rate = now.rate(kind);
+        for (at, limited) in RATES.into_iter().enumerate() {
+            let rate = now.rate(limited);
             if rate <= 0.0 {
                 continue;
             }
-            if self.is_at_stated(kind, rate) && load.queue >= QUEUE {
-                return Some(self.plateau(kind, &[now]));
+            if self.is_at_stated(limited, rate) && load.queue >= QUEUE {
+                return Some(self.plateau(limited, &[now]));
             }
             if let Some(known) = &self.known[at] {
                 let is_near = (rate / known.rate() - 1.0).abs() <= CAP_STEP;
-                if is_near && now.over(kind.0) >= SATURATED {
-                    return Some(self.plateau(kind, self.run(kind, rate)).since(known));
+                if is_near && now.over(limited.direction) >= SATURATED {
+                    return Some(self.plateau(limited, self.run(limited, rate)).since(known));
                 }
                 if rate > PAST * known.rate() {
                     self.known[at] = None;
                 }
             }
-            let run = self.run(kind, rate);
-            if run.len() >= CAP_RUN && is_even(run, kind) {
-                let mut plateau = self.plateau(kind, run);
+            let run = self.run(limited, rate);
+            if run.len() >= CAP_RUN && is_even(run, limited) {
+                let mut plateau = self.plateau(limited, run);
                 if let Some(known) = &self.known[at] {
                     plateau = plateau.since(known);
                 }
@@ -237,11 +226,11 @@ impl RateHistory {
     }
 
     /// The latest steps in a row that are near a rate, and in which requests wait.
-    fn run(&self, kind: (IoDirection, RateUnit), rate: f64) -> &[Step] {
+    fn run(&self, limited: LimitedRate, rate: f64) -> &[LimitStep] {
         let latest = &self.latest[self.latest.len().saturating_sub(RING)..];
         let mut begin = latest.len();
         for step in latest.iter().rev() {
-            if !step.waits() || (step.rate(kind) / rate - 1.0).abs() > CAP_STEP {
+            if !step.waits() || (step.rate(limited) / rate - 1.0).abs() > CAP_STEP {
                 break;
             }
             begin -= 1;
@@ -250,26 +239,26 @@ impl RateHistory {
     }
 
     /// Returns whether a rate is at the cap that the user states.
-    fn is_at_stated(&self, (direction, unit): (IoDirection, RateUnit), rate: f64) -> bool {
-        match self.stated.value(unit) {
-            Some(cap) => direction == IoDirection::Both && (rate / cap - 1.0).abs() <= CAP_STEP,
+    fn is_at_stated(&self, limited: LimitedRate, rate: f64) -> bool {
+        match self.stated.value(limited.unit) {
+            Some(cap) => limited.direction == Both && (rate / cap - 1.0).abs() <= CAP_STEP,
             None => false,
         }
     }
 
-    fn plateau(&self, kind: (IoDirection, RateUnit), run: &[Step]) -> Plateau {
-        let (direction, unit) = kind;
+    fn plateau(&self, limited: LimitedRate, run: &[LimitStep]) -> Plateau {
+        let LimitedRate { direction, unit } = limited;
         let seconds = sum(run, |step| step.load.seconds);
-        let iops = sum(run, |step| step.count(direction)) / seconds;
-        let kib = sum(run, |step| step.kib(direction)) / seconds;
-        let steps = run.len() as f64;
-        let mean = sum(run, |step| step.rate(kind)) / steps;
-        let squares = sum(run, |step| (step.rate(kind) / mean - 1.0).powi(2));
+        let iops = sum(run, |step| step.requests(direction).count) / seconds;
+        let kib = sum(run, |step| step.requests(direction).kib) / seconds;
+        let count = run.len() as f64;
+        let mean = sum(run, |step| step.rate(limited)) / count;
+        let squares = sum(run, |step| (step.rate(limited) / mean - 1.0).powi(2));
         let mut by_queue = Vec::from_iter(run);
         by_queue.sort_by(|a, b| a.load.queue.total_cmp(&b.load.queue));
         let (shortest, longest) = (by_queue[0], by_queue[by_queue.len() - 1]);
         let mib_per_s = kib / 1024.0;
-        let (source, cloud) = if self.is_at_stated(kind, mean) {
+        let (source, cloud) = if self.is_at_stated(limited, mean) {
             (LimitSource::Given, Vec::new())
         } else {
             let cloud = limits_near(&self.device, unit, iops, mib_per_s);
@@ -280,7 +269,7 @@ impl RateHistory {
             unit,
             iops,
             mib_per_s,
-            variation: (squares / steps).sqrt(),
+            variation: (squares / count).sqrt(),
             intervals: run.len() as u64,
             seconds,
             queue_from: shortest.load.queue,
@@ -294,36 +283,34 @@ impl RateHistory {
 }
 
 /// The direction of practically all requests of a run; `None` if there are reads and writes.
-fn only_direction(run: &[Step]) -> Option<IoDirection> {
+fn only_direction(run: &[LimitStep]) -> Option<IoDirection> {
     const MOST: f64 = 0.99;
-    let all = sum(run, |step| step.count(IoDirection::Both));
-    let mut directions = [IoDirection::Reads, IoDirection::Writes].into_iter();
-    directions.find(|direction| sum(run, |step| step.count(*direction)) >= MOST * all)
+    let all = sum(run, |step| step.requests(Both).count);
+    let mut directions = [Reads, Writes].into_iter();
+    directions.find(|direction| sum(run, |step| step.requests(*direction).count) >= MOST * all)
 }
 
 /// The sum of an amount over the steps of a run.
-fn sum(run: &[Step], amount: impl Fn(&Step) -> f64) -> f64 {
+fn sum(run: &[LimitStep], amount: impl Fn(&LimitStep) -> f64) -> f64 {
     run.iter().map(amount).sum()
 }
 
 /// Returns whether the rate of a run is steadier than chance, while the queue grew or requests took far longer, and steadier
 /// than the arrivals.
-fn is_even(run: &[Step], kind: (IoDirection, RateUnit)) -> bool {
-    let (direction, _) = kind;
-    let requests = sum(run, |step| step.count(direction));
-    if requests < (SAMPLES * run.len()) as f64 {
+fn is_even(run: &[LimitStep], limited: LimitedRate) -> bool {
+    let requests = sum(run, |step| step.requests(limited.direction).count);
+    let mean_requests = requests / run.len() as f64;
+    if mean_requests < CAP_REQUESTS || is_paced(run) {
         return false;
     }
-    let steps = quartile_of_steps(run, kind) / (CHANCE / (requests / run.len() as f64).sqrt());
-    if is_paced(run) {
-        return false;
-    }
+    let jitter_over_chance = quartile_of_changes(run, limited) / (CHANCE / mean_requests.sqrt());
     let done = sum(run, |step| step.load.done());
     let mut queues: Vec<f64> = run.iter().map(|step| step.load.queue).collect();
     queues.sort_by(f64::total_cmp);
+    // The second longest queue and the second shortest: one outlier at each end does no harm.
     let has_grown =
         queues[queues.len() - 2] >= MORE * queues[1] && requests >= (1.0 - SHARE) * done;
-    if has_grown && steps < EVEN {
+    if has_grown && jitter_over_chance < EVEN {
         return true;
     }
     // Without requests in flight, nothing shows whether the arrivals are as even.
@@ -332,32 +319,32 @@ fn is_even(run: &[Step], kind: (IoDirection, RateUnit)) -> bool {
         if step.load.in_flight.is_none() {
             return false;
         }
-        waiting += usize::from(step.over(direction) >= MORE);
+        waiting += usize::from(step.over(limited.direction) >= MORE);
     }
-    steps < VERY_EVEN && 2 * waiting > run.len()
+    jitter_over_chance < VERY_EVEN && 2 * waiting > run.len()
 }
 
-/// The upper quartile of the steps between successive rates, relative to their mean.
-fn quartile_of_steps(run: &[Step], kind: (IoDirection, RateUnit)) -> f64 {
-    let rates: Vec<f64> = run.iter().map(|step| step.rate(kind)).collect();
+/// The upper quartile of the changes from one rate to the next, relative to their mean.
+fn quartile_of_changes(run: &[LimitStep], limited: LimitedRate) -> f64 {
+    let rates: Vec<f64> = run.iter().map(|step| step.rate(limited)).collect();
     let mean = rates.iter().sum::<f64>() / rates.len() as f64;
-    let mut steps = Vec::with_capacity(rates.len());
+    let mut changes = Vec::with_capacity(rates.len());
     for pair in rates.windows(2) {
-        steps.push((pair[0] - pair[1]).abs() / mean);
+        changes.push((pair[0] - pair[1]).abs() / mean);
     }
-    steps.sort_by(f64::total_cmp);
-    steps[(QUARTILE * steps.len() as f64) as usize]
+    changes.sort_by(f64::total_cmp);
+    changes[(QUARTILE * changes.len() as f64) as usize]
 }
 
 /// Returns whether requests arrive more evenly than they complete: that is the pace of a client.
-fn is_paced(run: &[Step]) -> bool {
-    let pace = sum(run, Step::completed) / sum(run, |step| step.load.seconds);
+fn is_paced(run: &[LimitStep]) -> bool {
+    let pace = sum(run, |step| step.load.completed) / sum(run, |step| step.load.seconds);
     let (mut of_completions, mut of_arrivals) = (0.0, 0.0);
     for step in run {
         let Some([begin, end]) = step.load.in_flight else {
             return false;
         };
-        let beyond = step.completed() - pace * step.load.seconds;
+        let beyond = step.load.completed - pace * step.load.seconds;
         of_completions += beyond.powi(2);
         of_arrivals += (beyond + end - begin).powi(2);
     }

@@ -5,20 +5,30 @@ use crate::metrics::{Completed, Interval};
 
 /// The requests of one kind that completed in a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Requests {
+pub(super) struct LoadOfKind {
     pub(super) count: f64,
     pub(super) kib: f64,
     /// The milliseconds that they took together.
     pub(super) ms: f64,
 }
 
-impl Requests {
+impl LoadOfKind {
     fn of(completed: &Completed) -> Self {
         Self {
             count: completed.ios.sum,
             kib: completed.kib(),
             ms: completed.time.sum,
         }
+    }
+
+    /// The mean latency in milliseconds; not a number without requests.
+    pub(super) fn await_ms(&self) -> f64 {
+        self.ms / self.count
+    }
+
+    /// The mean size in KiB; not a number without requests.
+    pub(super) fn size_kib(&self) -> f64 {
+        self.kib / self.count
     }
 }
 
@@ -28,20 +38,21 @@ impl Requests {
 pub(super) struct Load {
     pub(super) seconds: f64,
     /// Reads, writes and flushes. A source that does not split reads and writes has all of them among the reads.
-    pub(super) kinds: [Requests; 3],
+    pub(super) kinds: [LoadOfKind; 3],
     /// True if the first kind is reads and writes together.
     pub(super) is_unsplit: bool,
     /// False if a log does not tell how many requests completed.
     pub(super) is_counted: bool,
-    /// Discards and flushes, which also complete and are in flight, and their milliseconds.
-    pub(super) others: f64,
-    pub(super) others_ms: f64,
+    /// The requests of all kinds that completed.
+    pub(super) completed: f64,
     /// The requests in flight at the beginning and at the end; `None` if the source does not count them.
     pub(super) in_flight: Option<[f64; 2]>,
     /// The fraction of the time with a request in flight, as the kernel counts it; 0 if it does not.
     pub(super) busy: f64,
     /// The mean number of reads and writes that wait or are served.
     pub(super) queue: f64,
+    /// The same of requests of all kinds.
+    pub(super) queue_of_all: f64,
     /// False if requests completed whose time is not counted.
     pub(super) has_times: bool,
 }
@@ -49,25 +60,22 @@ pub(super) struct Load {
 impl Load {
     pub(super) fn of(interval: &Interval) -> Self {
         let seconds = interval.seconds();
+        let (discards, flushes) = (&interval.discards, &interval.flushes);
         let both = interval.reads_and_writes();
-        let flushes = Requests {
-            kib: 0.0,
-            ..Requests::of(&interval.flushes)
-        };
         let mut kinds = [
-            Requests::of(&interval.reads),
-            Requests::of(&interval.writes),
-            flushes,
+            LoadOfKind::of(&interval.reads),
+            LoadOfKind::of(&interval.writes),
+            LoadOfKind::of(flushes),
         ];
         let is_timed = interval.reads.time.ns > 0;
         let is_unsplit = !is_timed && interval.unsplit.is_counted();
         if is_unsplit {
             let ms = both.time.or(interval.weighted).sum;
-            kinds[0] = Requests {
+            kinds[0] = LoadOfKind {
                 ms,
-                ..Requests::of(&both)
+                ..LoadOfKind::of(&both)
             };
-            kinds[1] = Requests::default();
+            kinds[1] = LoadOfKind::default();
         }
         let in_flight = interval.in_flight_before.zip(interval.in_flight);
         let is_only_waiting = in_flight.is_none() && interval.completed() == 0.0;
@@ -82,14 +90,14 @@ impl Load {
             kinds,
             is_unsplit,
             is_counted: both.is_counted(),
-            others: interval.discards.ios.sum + interval.flushes.ios.sum,
-            others_ms: interval.discards.time.sum + interval.flushes.time.sum,
+            completed: kinds[0].count + kinds[1].count + discards.ios.sum + flushes.ios.sum,
             in_flight: in_flight.map(|(begin, end)| [begin as f64, end as f64]),
             busy: interval
                 .util_pct()
                 .map_or(0.0, |util| util / 100.0)
                 .min(1.0),
             queue: ms / 1000.0 / seconds,
+            queue_of_all: (ms + discards.time.sum + flushes.time.sum) / 1000.0 / seconds,
             has_times: both.time.ns > 0 || has_weighted || interval.completed() == 0.0,
         }
     }

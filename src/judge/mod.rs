@@ -8,7 +8,8 @@
 //!
 //! | file | contents |
 //! | --- | --- |
-//! | `thresholds` | every number of the judge, with its unit and reason |
+//! | `thresholds` | most numbers of the judge, with unit and reason; the others stand at the rule that they belong to |
+//! | `step` | what the judge takes at a time |
 //! | `verdict` | verdicts, and evidence as data; `report` turns it into sentences |
 //! | `load` | the part of an interval that is looked at |
 //! | `range`, `best` | what is known of the unloaded latency |
@@ -19,6 +20,7 @@
 //! | `peers`, `layers` | disks beside each other, devices above each other |
 //! | `host_judge` | the judge of all devices |
 //! | `judged` | what happened, with its judgements, which adds |
+//! | `events` | when trouble of a device begins and ends |
 //! | `summary` | the word for a longer time |
 //! | `report` | the report on a device over a capture, from `direction`, `histogram`, `levels` and `blocks` |
 //! | `compare` | two reports of a device |
@@ -27,6 +29,7 @@
 
 mod best;
 mod blocks;
+mod by_class;
 mod cloud_limits;
 mod compare;
 mod device;
@@ -57,16 +60,16 @@ mod verdict;
 pub use crate::attribution::{IoDirection, RateUnit};
 pub use blocks::RequestClass;
 pub use cloud_limits::{CloudLimit, CloudVolume};
-pub use compare::{BlockMeans, Difference, Outcome, Quantity, compare};
+pub use compare::{BlockMeans, ComparedQuantity, Difference, Outcome, compare};
 pub use direction::{BusyMean, DirectionReport, Pattern};
 pub use events::{EventRule, JudgedTime, Turn, word_of_event};
-pub use histogram::{Distribution, Histogram};
+pub use histogram::Distribution;
 pub use host_judge::{HostJudge, Knowledge};
 pub use host_report::{
-    HostReport, LOW_AVAILABLE_CPU_PCT, LOW_IO_PRESSURE_PCT, MIN_NOTICED_PCT, NfsWait, Range,
+    HostReport, LOW_AVAILABLE_CPU_PCT, LOW_IO_PRESSURE_PCT, MIN_NOTICED_PCT, MeanMinMax, NfsWait,
     hidden_io_wait_pct, high_memory_pressure_pct, no_cpu_pct,
 };
-pub use judged::{Compared, Judged, Worst};
+pub use judged::{Compared, Judged, JudgedStep};
 pub use layers::HeldBetween;
 pub use levels::{CapacityReport, ConcurrencyLevel};
 pub use limit::Plateau;

@@ -27,12 +27,12 @@ pub fn not_the_disk<'a>(devices: &'a [DeviceReport], host: &HostReport) -> Optio
         .iter()
         .filter(|report| report.verdict != Some(Verdict::Idle))
     {
+        let (p99, mean) = (report.all.queue.p99?, report.mean_queue?);
         let is_fine = matches!(report.verdict, None | Some(Verdict::Ok));
-        let is_short = report.all.queue.p99? < QUEUE;
-        let queue = report.mean_queue.filter(|queue| *queue < SOMEONE);
-        found.longest_queue = found
-            .longest_queue
-            .max(queue.filter(|_| is_fine && is_short)?);
+        if !is_fine || p99 >= QUEUE || mean >= SOMEONE {
+            return None;
+        }
+        found.longest_queue = found.longest_queue.max(mean);
         found.busy.push(&report.device);
     }
     Some(found)
@@ -41,7 +41,7 @@ pub fn not_the_disk<'a>(devices: &'a [DeviceReport], host: &HostReport) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::host_report::Range;
+    use crate::judge::host_report::MeanMinMax;
 
     fn report(device: &str, verdict: Option<Verdict>, queue: f64) -> DeviceReport {
         let mut report = DeviceReport {
@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn a_device_that_tasks_wait_for_is_not_ruled_out() {
         let always = |value| {
-            let mut range = Range::default();
+            let mut range = MeanMinMax::default();
             (range.mean, range.min, range.max) = (Some(value), Some(value), Some(value));
             range
         };

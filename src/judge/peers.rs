@@ -28,7 +28,6 @@ pub(super) fn peer_groups(names: &[&str], topology: &Topology) -> Vec<Vec<usize>
         index_of.insert(name, index);
     }
     let mut groups: Vec<Vec<usize>> = Vec::new();
-    let mut is_grouped = vec![false; names.len()];
     for array in topology.nodes() {
         if !matches!(array.kind, Kind::Md | Kind::Dm | Kind::Lvm | Kind::Virtual) {
             continue;
@@ -48,24 +47,26 @@ pub(super) fn peer_groups(names: &[&str], topology: &Topology) -> Vec<Vec<usize>
     }
     let mut by_kind: BTreeMap<_, Vec<usize>> = BTreeMap::new();
     for (name, index) in &index_of {
-        let is_path = topology
-            .holders(name)
-            .any(|holder| holder.kind == Kind::Multipath);
+        if topology.is_path(name) {
+            continue;
+        }
         let node = topology.node(name).filter(|node| node.kind == Kind::Disk);
-        if let (Some(node), Some(prefix), false) = (node, name_prefix(name), is_path) {
+        if let (Some(node), Some(prefix)) = (node, name_prefix(name)) {
             let kind = (&node.model, node.size_bytes, node.rotational, prefix);
             by_kind.entry(kind).or_default().push(*index);
         }
     }
     groups.extend(by_kind.into_values());
-    // A disk is in one group at most, the first.
-    for group in &mut groups {
+    // A disk is in one group at most: the first in which it has enough peers.
+    let mut is_grouped = vec![false; names.len()];
+    groups.retain_mut(|group| {
         group.retain(|index| !is_grouped[*index]);
-        if group.len() > RANK {
-            group.iter().for_each(|index| is_grouped[*index] = true);
+        let has_enough_peers = group.len() > RANK;
+        for index in group {
+            is_grouped[*index] |= has_enough_peers;
         }
-    }
-    groups.retain(|group| group.len() > RANK);
+        has_enough_peers
+    });
     groups
 }
 
@@ -100,9 +101,9 @@ impl Shown {
     fn of(load: &Load, kind: usize) -> Option<Self> {
         let requests = load.kinds[kind];
         (requests.count >= FEW && requests.ms > 0.0).then(|| Self {
-            ms: requests.ms / requests.count,
+            ms: requests.await_ms(),
             rate: requests.count / load.seconds,
-            kib: requests.kib / requests.count,
+            kib: requests.size_kib(),
         })
     }
 
@@ -140,7 +141,7 @@ pub(super) struct PeerHistory {
 
 impl PeerHistory {
     /// The latency of reads and of writes as multiples of the median of the peers; `None` if it was never compared.
-    pub(super) fn usual(&self) -> [Option<f64>; 2] {
+    pub(super) fn ratios(&self) -> [Option<f64>; 2] {
         self.standing
             .map(|standing| (standing.ratio > 0.0).then_some(standing.ratio))
     }
@@ -190,9 +191,11 @@ impl Standing {
     fn observe(&mut self, ratio: f64, seconds: f64) -> bool {
         /// Of the newest ratio in the smoothed one.
         const WEIGHT: f64 = 0.1;
+        /// More than is needed, so that a disk that has been slow for long is not for as long after.
+        const MAX_SUM: f64 = 1.1 * PEER_SUM;
         let excess = (ratio / MORE.sqrt()).ln();
         let weight = (seconds / PEER_STEP_S).min(1.0);
-        self.sum = (self.sum + weight * excess).clamp(0.0, 1.1 * PEER_SUM);
+        self.sum = (self.sum + weight * excess).clamp(0.0, MAX_SUM);
         self.ratio = if self.ratio > 0.0 {
             self.ratio.powf(1.0 - WEIGHT) * ratio.powf(WEIGHT)
         } else {

@@ -4,9 +4,10 @@
 //! mean since boot, a baseline that was given or saved. At least `lo`, "they take that long even if nobody waits": two loads
 //! on a line (chord), the natural scatter of one load (regression), a baseline.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use super::best::{Best, End, Seen};
+use super::by_class::ByClass;
 use super::load::Load;
 use super::settings::{BaselineSource, Settings};
 use super::thresholds::{
@@ -15,6 +16,9 @@ use super::thresholds::{
 };
 use crate::baselines::UnloadedLatency;
 use crate::topology::DeviceClass;
+
+/// Times a rate: those nearer are compared in a regression, as one load.
+const NEAR_RATE: f64 = 4.0;
 
 /// The power of two of a size in KiB.
 pub(super) fn size_class(kib: f64) -> i32 {
@@ -33,11 +37,30 @@ pub(super) struct Bounds {
     /// Infinite if nothing is known.
     pub(super) hi: f64,
     /// The same without the mean since boot, which is of other content and proves no more than saturation.
-    pub(super) sure: f64,
+    pub(super) hi_without_boot: f64,
     /// Where `hi` is known from; `None` if it is infinite.
     pub(super) source: Option<BaselineSource>,
     /// The seconds of the run at which `hi` was seen; `None` if it is known from elsewhere.
     pub(super) seen_s: Option<f64>,
+}
+
+impl Bounds {
+    /// Takes what is known of the highest unloaded latency, if it is lower than what was known before.
+    fn lower_hi(&mut self, hi: f64, source: BaselineSource, seen_s: Option<f64>) {
+        if hi < self.hi {
+            self.hi = hi;
+            self.source = Some(source);
+            self.seen_s = seen_s;
+        }
+    }
+
+    /// The multiple of `hi` that requests took; `None` if nothing is known of them. That no disk at all is slower says nothing
+    /// of requests that take less.
+    pub(super) fn saturation(&self, ms: f64) -> Option<f64> {
+        let is_of_any_disk = self.source == Some(BaselineSource::Class(None));
+        let is_known = self.hi.is_finite() && !(is_of_any_disk && ms < self.hi);
+        is_known.then(|| ms / self.hi)
+    }
 }
 
 /// The mean of a kind of requests since boot.
@@ -60,7 +83,7 @@ impl SinceBoot {
 /// A step in the memory of a range.
 #[derive(Clone, Copy, Debug)]
 struct Point {
-    class: i32,
+    size: i32,
     ms: f64,
     rate: f64,
     queue: f64,
@@ -74,13 +97,13 @@ pub(super) struct Range {
     given_source: BaselineSource,
     boot: Option<SinceBoot>,
     /// The lowest latencies, by size class.
-    low: BTreeMap<i32, Best>,
+    low: ByClass<i32, Best>,
     /// The steps with fewer than two requests at a time, by size class.
-    quiet: BTreeMap<i32, u32>,
+    quiet: ByClass<i32, u32>,
     /// The highest proofs of an unloaded latency, by size class and rate class.
-    proof: BTreeMap<(i32, i32), Best>,
+    proof: ByClass<(i32, i32), Best>,
     /// The highest rates of the device, by size class.
-    top: BTreeMap<i32, Best>,
+    top: ByClass<i32, Best>,
     /// The latest steps, [`RING`] at most.
     points: VecDeque<Point>,
 }
@@ -107,26 +130,24 @@ impl Range {
         let mut bounds = Bounds {
             lo: 0.0,
             hi: f64::INFINITY,
-            sure: f64::INFINITY,
+            hi_without_boot: f64::INFINITY,
             source: None,
             seen_s: None,
         };
         // No disk at all is slower unloaded than a slow hard disk; but a few requests may have met one that slept.
         if self.class.is_some() || queue >= QUEUE {
-            bounds.hi = ClassLimits::of(self.class).max_ms(kib);
-            bounds.source = Some(BaselineSource::Class(self.class));
+            let max_ms = ClassLimits::of(self.class).max_ms(kib);
+            bounds.lower_hi(max_ms, BaselineSource::Class(self.class), None);
         }
-        for (_, best) in self.low.range(size..=size + LARGER) {
-            if let Some(seen) = best.seen()
-                && seen.value < bounds.hi
+        for (class, best) in self.low.iter() {
+            if (size..=size + LARGER).contains(class)
+                && let Some(seen) = best.seen()
             {
-                bounds.hi = seen.value;
-                bounds.source = Some(BaselineSource::Lowest);
-                bounds.seen_s = Some(seen.at_s);
+                bounds.lower_hi(seen.value, BaselineSource::Lowest, Some(seen.at_s));
             }
         }
-        for ((class, at_rate), best) in &self.proof {
-            if *class <= size
+        for ((of_size, at_rate), best) in self.proof.iter() {
+            if *of_size <= size
                 && *at_rate >= rate_class(rate) - REACH
                 && let Some(proven) = best.value()
             {
@@ -134,11 +155,7 @@ impl Range {
             }
         }
         if let Some(given) = self.given_for(size) {
-            if GIVEN[1] * given.await_ms < bounds.hi {
-                bounds.hi = GIVEN[1] * given.await_ms;
-                bounds.source = Some(self.given_source);
-                bounds.seen_s = None;
-            }
+            bounds.lower_hi(GIVEN[1] * given.await_ms, self.given_source, None);
             // Smaller requests may be faster.
             let is_same_size = given.size_kib.is_none_or(|kib| size_class(kib) == size);
             if is_same_size && !given.is_upper_bound {
@@ -148,14 +165,11 @@ impl Range {
         if bounds.source == Some(BaselineSource::Lowest) && bounds.hi < MORE * bounds.lo {
             bounds.source = Some(BaselineSource::Learned);
         }
-        bounds.sure = bounds.hi;
+        bounds.hi_without_boot = bounds.hi;
         if let Some(boot) = self.boot
             && boot.kib >= LESS * kib
-            && BOOT * boot.ms < bounds.hi
         {
-            bounds.hi = BOOT * boot.ms;
-            bounds.source = Some(BaselineSource::SinceBoot);
-            bounds.seen_s = None;
+            bounds.lower_hi(BOOT * boot.ms, BaselineSource::SinceBoot, None);
         }
         bounds
     }
@@ -170,7 +184,7 @@ impl Range {
             .min_by_key(distance)
     }
 
-    /// The lowest flush latency seen, in milliseconds; infinite if none is known. Flushes have no size.
+    /// The lowest flush latency in milliseconds, given or seen; `None` without one. Flushes have no size.
     pub(super) fn lowest_flush(&self) -> Option<Seen> {
         let given = self.given_for(0).map(|given| Seen {
             value: GIVEN[1] * given.await_ms,
@@ -186,8 +200,7 @@ impl Range {
     /// Takes the mean latency of requests of a size class as seen.
     pub(super) fn learn_lowest(&mut self, size: i32, ms: f64, requests: f64, at_s: f64) {
         self.low
-            .entry(size)
-            .or_insert_with(|| Best::new(End::Low))
+            .get_or_insert_with(size, || Best::new(End::Low))
             .add(ms * (1.0 + 1.0 / requests.sqrt()), at_s);
     }
 
@@ -204,17 +217,16 @@ impl Range {
     ) {
         self.learn_lowest(size, ms, requests, at_s);
         if load.queue < QUEUE {
-            *self.quiet.entry(size).or_default() += 1;
+            *self.quiet.get_or_insert_with(size, || 0) += 1;
         }
         self.top
-            .entry(size)
-            .or_insert_with(|| Best::new(End::High))
+            .get_or_insert_with(size, || Best::new(End::High))
             .add(load.rate(), at_s);
         if !is_steady {
             return;
         }
         let point = Point {
-            class: size,
+            size,
             ms,
             rate: load.rate(),
             queue: load.queue,
@@ -230,19 +242,14 @@ impl Range {
 
     fn prove(&mut self, size: i32, rate: f64, ms: f64, at_s: f64) {
         self.proof
-            .entry((size, rate_class(rate)))
-            .or_insert_with(|| Best::new(End::High))
+            .get_or_insert_with((size, rate_class(rate)), || Best::new(End::High))
             .add(ms, at_s);
     }
 
     /// Latency is convex in the rate: the line through two loads meets rate 0 below the unloaded latency.
     fn prove_by_chords(&mut self, point: &Point, at_s: f64) {
         let mut proofs = Vec::new();
-        for other in self
-            .points
-            .iter()
-            .filter(|other| other.class == point.class)
-        {
+        for other in self.points.iter().filter(|other| other.size == point.size) {
             let (lower, higher) = if other.rate < point.rate {
                 (other, point)
             } else {
@@ -260,50 +267,55 @@ impl Range {
             }
         }
         for (rate, ms) in proofs {
-            self.prove(point.class, rate, ms, at_s);
+            self.prove(point.size, rate, ms, at_s);
         }
     }
 
     /// The same from natural scatter: latency that does not follow the rate is the device's own.
     fn prove_by_regression(&mut self, size: i32, rate: f64, at_s: f64) {
-        let is_near =
-            |one: &&Point| one.class == size && rate / 4.0 <= one.rate && one.rate <= 4.0 * rate;
-        let (mut count, mut mean_rate, mut mean_ms) = (0.0, 0.0, 0.0);
-        for one in self.points.iter().filter(is_near) {
-            count += 1.0;
-            mean_rate += one.rate;
-            mean_ms += one.ms;
+        let mut near = Vec::new();
+        for point in &self.points {
+            let is_near = rate / NEAR_RATE <= point.rate && point.rate <= NEAR_RATE * rate;
+            if point.size == size && is_near {
+                near.push(point);
+            }
         }
-        if count < SAMPLES as f64 {
+        if near.len() < SAMPLES {
             return;
+        }
+        let count = near.len() as f64;
+        let (mut mean_rate, mut mean_ms) = (0.0, 0.0);
+        for point in &near {
+            mean_rate += point.rate;
+            mean_ms += point.ms;
         }
         mean_rate /= count;
         mean_ms /= count;
         let (mut spread, mut products) = (0.0, 0.0);
-        for one in self.points.iter().filter(is_near) {
-            spread += (one.rate - mean_rate).powi(2);
-            products += (one.rate - mean_rate) * (one.ms - mean_ms);
+        for point in &near {
+            spread += (point.rate - mean_rate).powi(2);
+            products += (point.rate - mean_rate) * (point.ms - mean_ms);
         }
         if spread <= 0.0 {
             return;
         }
         let slope = products / spread;
-        let (mut squares, mut in_turn, mut before) = (0.0, 0.0, 0.0);
-        for one in self.points.iter().filter(is_near) {
-            let left = one.ms - mean_ms - slope * (one.rate - mean_rate);
-            squares += left * left;
-            in_turn += before * left;
-            before = left;
+        let (mut squares, mut products_of_neighbors, mut before) = (0.0, 0.0, 0.0);
+        for point in &near {
+            let residual = point.ms - mean_ms - slope * (point.rate - mean_rate);
+            squares += residual * residual;
+            products_of_neighbors += before * residual;
+            before = residual;
         }
         let variance = squares / (count - 2.0);
-        let autocorrelation = in_turn / (variance * count).max(1e-30);
+        let autocorrelation = products_of_neighbors / (variance * count).max(1e-30);
         let elasticity = slope * mean_rate / mean_ms;
-        let error = SIGMA * (variance / spread).sqrt() * mean_rate / mean_ms;
-        let is_elastic = elasticity.abs() + error >= ELASTIC;
+        let elasticity_error = SIGMA * (variance / spread).sqrt() * mean_rate / mean_ms;
+        let is_elastic = elasticity.abs() + elasticity_error >= ELASTIC;
         if is_elastic || autocorrelation >= AUTO + 1.0 / count.sqrt() {
             return;
         }
-        let requests = upper_median(self.points.iter().filter(is_near).map(|one| one.requests));
+        let requests = upper_median(near.iter().map(|point| point.requests));
         let scatter = (spread / count).sqrt() / mean_rate * requests.sqrt();
         if scatter >= OWN {
             self.prove(size, mean_rate, mean_ms * (1.0 - elasticity.max(0.0)), at_s);
@@ -316,7 +328,8 @@ impl Range {
     pub(super) fn has_room(&self, size: i32, ms: f64, rate: f64) -> bool {
         let most = self
             .top
-            .range(size..)
+            .iter()
+            .filter(|(class, _)| *class >= size)
             .filter_map(|(_, best)| best.value())
             .fold(0.0, f64::max);
         if rate > LESS * most {
@@ -336,13 +349,13 @@ impl Range {
     /// The lowest latencies by size that are worth saving: those of a minute of quiet steps or, for sizes without, what was given.
     pub(super) fn saved(&self) -> Vec<UnloadedLatency> {
         let mut saved = Vec::new();
-        for (class, best) in &self.low {
-            let quiet = self.quiet.get(class).copied().unwrap_or_default();
+        for (size, best) in self.low.iter() {
+            let quiet = self.quiet.get(size).copied().unwrap_or_default();
             if let Some(await_ms) = best.value()
                 && quiet >= SAVED_INTERVALS
             {
                 saved.push(UnloadedLatency {
-                    size_kib: Some(f64::from(*class).exp2()),
+                    size_kib: Some(f64::from(*size).exp2()),
                     await_ms,
                     queue: None,
                     is_upper_bound: false,

@@ -53,7 +53,7 @@ pub struct DeviceAnalysis {
     sum: Judged,
     excluded: Excluded,
     longest_stall_s: f64,
-    /// The worst moment of each verdict, in the order of [`Verdict::ALL`].
+    /// The worst moment of each verdict, in the order of [`Verdict`].
     worst: [Option<Box<WorstMoment>>; Verdict::ALL.len()],
     plateaus: Vec<PlateauInRun>,
     busy_intervals: u64,
@@ -64,8 +64,6 @@ pub struct DeviceAnalysis {
     reads: DirectionSummary,
     writes: DirectionSummary,
     both: DirectionSummary,
-    /// The saturation of reads, of writes and of both.
-    saturation: [Histogram; 3],
 }
 
 impl DeviceAnalysis {
@@ -122,25 +120,24 @@ impl DeviceAnalysis {
             return;
         }
         self.busy_intervals += 1;
+        for (summary, direction) in [
+            (&mut self.reads, IoDirection::Reads),
+            (&mut self.writes, IoDirection::Writes),
+            (&mut self.both, IoDirection::Both),
+        ] {
+            if let Some(saturation) = judged.saturation(direction) {
+                summary.saturation.add(saturation, seconds);
+            }
+        }
         for (summary, requests) in [
             (&mut self.reads, &stats.reads),
             (&mut self.writes, &stats.writes),
         ] {
             if let Some(size_kib) = requests.size_kib() {
-                summary.sizes_kib.add(size_kib, requests.ios.sum);
+                summary.size_by_request.add(size_kib, requests.ios.sum);
             }
         }
         let saturation = judged.saturation(IoDirection::Both);
-        let kinds = [
-            judged.saturation(IoDirection::Reads),
-            judged.saturation(IoDirection::Writes),
-            saturation,
-        ];
-        for (histogram, saturation) in self.saturation.iter_mut().zip(kinds) {
-            if let Some(saturation) = saturation {
-                histogram.add(saturation, seconds);
-            }
-        }
         self.levels.observe(stats, assessment.verdict, saturation);
     }
 
@@ -150,17 +147,13 @@ impl DeviceAnalysis {
             return;
         };
         let weight = match evidence {
-            Evidence::Latency { latency, .. } => latency.saturation.unwrap_or(latency.queue),
+            Evidence::Latency(latency) => latency.saturation.unwrap_or(latency.queue),
             Evidence::NothingCompleted { for_s, .. } | Evidence::Hung { for_s, .. } => *for_s,
             Evidence::ConstantRate(plateau) => plateau.seconds,
             Evidence::SlowBesidePeers(slow) => slow.lasted_s,
             _ => 0.0,
         };
-        let at = Verdict::ALL
-            .iter()
-            .position(|one| *one == verdict)
-            .unwrap_or_default();
-        let worst = &mut self.worst[at];
+        let worst = &mut self.worst[verdict as usize];
         if worst.as_ref().is_none_or(|worst| weight >= worst.weight) {
             *worst = Some(Box::new(WorstMoment {
                 run_s,
@@ -171,29 +164,24 @@ impl DeviceAnalysis {
     }
 
     fn note_plateau(&mut self, plateau: &Plateau, run_s: f64, seconds: f64) {
-        let known = self
-            .plateaus
-            .iter()
-            .position(|known| known.plateau.is_same(plateau));
-        match known {
-            Some(known) => {
-                let known = &mut self.plateaus[known];
+        for known in &mut self.plateaus {
+            if known.plateau.is_same(plateau) {
                 known.seconds += seconds;
                 known.intervals += 1;
                 if plateau.intervals >= known.plateau.intervals {
                     known.plateau = plateau.clone();
                 }
+                return;
             }
-            None if self.plateaus.len() < MAX_PLATEAUS => {
-                let begin_s = (run_s + seconds - plateau.seconds).max(0.0);
-                self.plateaus.push(PlateauInRun {
-                    plateau: plateau.clone(),
-                    begin_s,
-                    seconds: run_s + seconds - begin_s,
-                    intervals: plateau.intervals.min(self.intervals),
-                });
-            }
-            None => {}
+        }
+        if self.plateaus.len() < MAX_PLATEAUS {
+            let begin_s = (run_s + seconds - plateau.seconds).max(0.0);
+            self.plateaus.push(PlateauInRun {
+                plateau: plateau.clone(),
+                begin_s,
+                seconds: run_s + seconds - begin_s,
+                intervals: plateau.intervals.min(self.intervals),
+            });
         }
     }
 
@@ -226,42 +214,31 @@ impl DeviceAnalysis {
         unloaded_ms: impl Fn(IoDirection, f64) -> Option<f64>,
         host: &HostReport,
     ) -> DeviceReport {
-        let [reads, writes, both] = &mut self.saturation;
-        let read_kib = self.reads.sizes_kib.quantile(0.5);
-        let write_kib = self.writes.sizes_kib.quantile(0.5);
+        let read_kib = self.reads.size_by_request.quantile(0.5);
+        let write_kib = self.writes.size_by_request.quantile(0.5);
         let read = DirectionReport {
-            saturation: reads.distribution(),
             baseline_await_ms: read_kib.and_then(|kib| unloaded_ms(IoDirection::Reads, kib)),
             ..self.reads.finish()
         };
         let write = DirectionReport {
-            saturation: writes.distribution(),
             baseline_await_ms: write_kib.and_then(|kib| unloaded_ms(IoDirection::Writes, kib)),
             ..self.writes.finish()
         };
-        let all = DirectionReport {
-            saturation: both.distribution(),
-            ..self.both.finish()
-        };
+        let all = self.both.finish();
         let mut plateaus = Vec::new();
         for one in &self.plateaus {
             plateaus.push(one.plateau.clone());
         }
         let verdict = self.sum.times.summary();
-        let mut worst = None;
-        for (one, moment) in Verdict::ALL.into_iter().zip(self.worst) {
-            if Some(one) == verdict {
-                worst = moment.map(|moment| *moment);
-            }
-        }
+        let worst = verdict.and_then(|verdict| self.worst[verdict as usize].take());
         let mut report = DeviceReport {
             device: self.device,
             identity: None,
             verdict,
             times: self.sum.times,
-            worst,
+            worst: worst.map(|worst| *worst),
             exceeded: exceeded_caps(cap.unwrap_or_default(), &all),
-            other_causes: Vec::new(),
+            other_cause: None,
             intervals: self.intervals,
             seconds: self.sum.interval.seconds(),
             busy_intervals: self.busy_intervals,
@@ -279,7 +256,7 @@ impl DeviceAnalysis {
             baseline,
             blocks: self.blocks.map(BlockHistory::finish).unwrap_or_default(),
         };
-        report.other_causes = other_causes(&report, host);
+        report.other_cause = one_at_a_time(&report).or_else(|| background_writes(&report, host));
         report
     }
 }
@@ -335,25 +312,20 @@ pub enum OtherCause {
     },
 }
 
-/// Reasons other than overload for which users of the device wait. Empty without evidence.
-fn other_causes(report: &DeviceReport, host: &HostReport) -> Vec<OtherCause> {
-    let cause = one_at_a_time(report).or_else(|| background_writes(report, host));
-    Vec::from_iter(cause)
-}
-
 /// One request at a time for most of the time, unless this is shown to be the maximum.
 fn one_at_a_time(report: &DeviceReport) -> Option<OtherCause> {
     /// Queue up to which requests came one at a time.
     const MAX_SERIAL_QUEUE: f64 = 1.2;
     let queue = report.all.busy?.queue?;
     // Several at a time, with idle time between them, have the same mean queue.
-    let queue_while_busy = match report.util_pct.mean {
-        Some(util) => report.mean_queue.unwrap_or(queue) / util * 100.0,
-        None => queue,
+    let queue_while_in_use = match (report.mean_queue, report.util_pct.mean) {
+        (Some(mean), Some(util)) => mean / util * 100.0,
+        (None, Some(util)) => queue / util * 100.0,
+        (_, None) => queue,
     };
     let is_serial = (SOMEONE..=MAX_SERIAL_QUEUE).contains(&queue)
         && report.all.queue.p99? <= MORE
-        && queue_while_busy <= QUEUE;
+        && queue_while_in_use <= QUEUE;
     (report.verdict == Some(Verdict::Ok) && is_serial && !report.capacity.is_max_known)
         .then_some(OtherCause::OneAtATime { queue })
 }
@@ -406,8 +378,8 @@ pub struct DeviceReport {
     pub worst: Option<WorstMoment>,
     /// The stated caps that the load exceeded.
     pub exceeded: Vec<ExceededCap>,
-    /// Hints at other causes than this device.
-    pub other_causes: Vec<OtherCause>,
+    /// A cause other than overload for which users of the device wait; `None` without evidence.
+    pub other_cause: Option<OtherCause>,
     pub intervals: u64,
     pub seconds: f64,
     /// Intervals in which reads or writes were completed.

@@ -45,12 +45,10 @@ pub(super) struct SharedLimits {
     hits: usize,
 }
 
-/// The disks at a limit, and what is known of it.
+/// The disks at a limit, and the limit without their names.
 pub(super) struct Found {
     pub(super) members: Vec<usize>,
-    pub(super) unit: RateUnit,
-    pub(super) rate: f64,
-    pub(super) variation: f64,
+    pub(super) limit: SharedLimit,
 }
 
 impl SharedLimits {
@@ -91,7 +89,7 @@ impl SharedLimits {
         if disks.len() < 2 {
             return None;
         }
-        // The unit of the last one counts, as bytes are the narrower of two limits.
+        // Bytes first: where the sums of both are even, the limit on bytes is the narrower one.
         sharing(&disks, 1, RateUnit::Kib).or_else(|| sharing(&disks, 0, RateUnit::Requests))
     }
 }
@@ -110,6 +108,9 @@ fn sharing(disks: &[(usize, Vec<Part>)], at: usize, unit: RateUnit) -> Option<Fo
     let (rate, variance) = mean_and_variance(&sums);
     let variation = variance.sqrt() / rate;
     let is_even = variation < SHARED_EVEN && variance < SHARE * variances;
+    if !is_even {
+        return None;
+    }
     let mut members = Vec::new();
     for (index, steps) in disks {
         let (mean, variance) = mean_and_variance(&rates(steps, at));
@@ -121,11 +122,14 @@ fn sharing(disks: &[(usize, Vec<Part>)], at: usize, unit: RateUnit) -> Option<Fo
         }
         members.push(*index);
     }
-    (is_even && members.len() > 1).then_some(Found {
+    (members.len() > 1).then_some(Found {
         members,
-        unit,
-        rate,
-        variation,
+        limit: SharedLimit {
+            others: Vec::new(),
+            unit,
+            rate,
+            variation,
+        },
     })
 }
 

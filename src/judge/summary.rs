@@ -15,14 +15,13 @@ const WAITING: [Verdict; 6] = [
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct VerdictTimes {
-    /// In the order of [`Verdict::ALL`]; then those without a verdict.
+    /// In the order of [`Verdict`]; then those without a verdict.
     seconds: [f64; Verdict::ALL.len() + 1],
 }
 
 impl VerdictTimes {
     pub fn add(&mut self, verdict: Option<Verdict>, seconds: f64) {
-        let index = Verdict::ALL.iter().position(|one| Some(*one) == verdict);
-        self.seconds[index.unwrap_or(Verdict::ALL.len())] += seconds;
+        self.seconds[verdict.map_or(Verdict::ALL.len(), |verdict| verdict as usize)] += seconds;
     }
 
     /// Adds other times.
@@ -34,18 +33,14 @@ impl VerdictTimes {
 
     /// The seconds with a verdict.
     pub fn of(&self, verdict: Verdict) -> f64 {
-        for (one, seconds) in Verdict::ALL.iter().zip(self.seconds) {
-            if *one == verdict {
-                return seconds;
-            }
-        }
-        0.0
+        self.seconds[verdict as usize]
     }
 
     /// The seconds with each verdict, the most severe first, and at last those without one.
     pub fn iter(&self) -> impl Iterator<Item = (Option<Verdict>, f64)> {
-        let verdicts = Verdict::ALL.into_iter().map(Some).chain([None]);
-        verdicts.zip(self.seconds)
+        let without = (None, self.seconds[Verdict::ALL.len()]);
+        let verdicts = Verdict::ALL.map(|verdict| (Some(verdict), self.of(verdict)));
+        verdicts.into_iter().chain([without])
     }
 
     /// The seconds with work.

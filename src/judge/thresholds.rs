@@ -1,5 +1,5 @@
-//! Every number of the judge, with its unit and the reason for its value. What the names mean stands in the files that use
-//! them; how much each number matters was measured on simulated devices of known truth (`tests/judgment`).
+//! The numbers of the judge, each with its unit and the reason for its value; one that a single rule explains stands there. What
+//! the names mean stands in the files that use them; how much each number matters was measured on simulated devices of known truth (`tests/judgment`).
 
 use crate::topology::DeviceClass;
 
@@ -26,8 +26,10 @@ pub(crate) const SHARE: f64 = 0.1;
 pub(crate) const HOLD: f64 = 0.75;
 /// Seconds without a completion although requests are in flight: no device is meant to do that. Also the shortest step.
 pub(crate) const STALL_S: f64 = 1.0;
-/// Seconds, and intervals, until requests hang, and until an event is over.
-pub(crate) const PATIENCE: f64 = 5.0;
+/// Seconds until requests hang, and until an event is over: a shorter pause is no end of it.
+pub(crate) const PATIENCE_S: f64 = 5.0;
+/// Intervals for the same.
+pub(crate) const PATIENCE_STEPS: usize = 5;
 /// Fraction of a time that counts as all of it: samples are never exactly on time.
 pub(crate) const ON_TIME: f64 = 0.95;
 /// Seconds for which the same requests are in flight while no task waits, after which the kernel has lost count of them.
@@ -49,7 +51,7 @@ pub(crate) const CHORD: f64 = 0.4;
 pub(crate) const REACH: i32 = 2;
 /// Intervals that are remembered.
 pub(crate) const RING: usize = 64;
-/// Intervals of a regression; also requests for each interval at a limit.
+/// Intervals of a regression.
 pub(crate) const SAMPLES: usize = 20;
 /// Standard errors of a regression: 99%.
 pub(crate) const SIGMA: f64 = 2.6;
@@ -74,15 +76,17 @@ pub(crate) const SAVED_INTERVALS: u32 = 60;
 pub(crate) const CAP_RUN: usize = 6;
 /// Relative distance of these rates: a real limit has 0.1 to 1% of jitter.
 pub(crate) const CAP_STEP: f64 = 0.02;
+/// Requests of each interval on average: fewer are too coarse to be even.
+pub(crate) const CAP_REQUESTS: f64 = 20.0;
 /// Requests at a time: one client that waits nearly always is held as well.
 pub(crate) const CAP_QUEUE: f64 = 0.9;
-/// Upper quartile of the steps of the rate over those of chance, with a queue that grew.
+/// Upper quartile of the changes of the rate over those of chance, with a queue that grew.
 pub(crate) const EVEN: f64 = 0.2;
 /// The same, without a queue that grew.
 pub(crate) const VERY_EVEN: f64 = 0.07;
-/// Which of the steps is looked at.
+/// Which of the changes is looked at.
 pub(crate) const QUARTILE: f64 = 0.75;
-/// Median step of two Poisson counts, times the square root of their mean.
+/// Median change between two Poisson counts, times the square root of their mean.
 pub(crate) const CHANCE: f64 = 0.95;
 /// Times the limit: it is none any more.
 pub(crate) const PAST: f64 = 1.05;

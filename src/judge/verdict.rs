@@ -95,31 +95,26 @@ pub struct Assessment {
 }
 
 impl Assessment {
-    /// No judgement.
-    pub(super) const NONE: Self = Self {
-        verdict: None,
-        read_saturation: None,
-        write_saturation: None,
-        flush_saturation: None,
-        baseline_source: None,
-        late_s: 0.0,
-        evidence: Vec::new(),
-    };
+    pub fn without_evidence(verdict: Verdict) -> Self {
+        Self {
+            verdict: Some(verdict),
+            ..Self::default()
+        }
+    }
 
     pub(super) fn of(verdict: Verdict, evidence: Evidence) -> Self {
         Self {
-            verdict: Some(verdict),
             evidence: vec![evidence],
-            ..Self::default()
+            ..Self::without_evidence(verdict)
         }
     }
 
     /// Makes the verdict another one, with the evidence that decides it and leaves no doubt.
     pub(super) fn conclude(&mut self, verdict: Verdict, evidence: Evidence) {
         self.verdict = Some(verdict);
-        for latency in &mut self.evidence {
-            if let Evidence::Latency { doubt, .. } = latency {
-                *doubt = None;
+        for other in &mut self.evidence {
+            if let Evidence::Latency(latency) = other {
+                latency.doubt = None;
             }
         }
         self.evidence.insert(0, evidence);
@@ -188,18 +183,7 @@ pub enum Evidence {
     /// Requests completed whose time the kernel does not count.
     NoLatency,
     /// The latency of one kind of requests.
-    Latency {
-        direction: IoDirection,
-        /// The word for these requests alone.
-        verdict: Verdict,
-        latency: Latency,
-        /// Where the unloaded latency is known from; `None` if it is unknown.
-        source: Option<BaselineSource>,
-        /// Seconds since that latency was seen; `None` if it is known from elsewhere.
-        seen_s_ago: Option<f64>,
-        /// Why there is no better word than `busy`; `None` with another word.
-        doubt: Option<Doubt>,
-    },
+    Latency(Latency),
     /// It is slower than devices of its kind.
     SlowBesidePeers(SlowBesidePeers),
     /// It shares a limit with other devices.
@@ -237,13 +221,22 @@ pub struct HealthEvidence {
     pub counted_s: f64,
 }
 
-/// A mean latency with the number of requests at a time.
+/// The latency of one kind of requests, beside that of the unloaded device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Latency {
-    /// Milliseconds.
+    pub direction: IoDirection,
+    /// The verdict on these requests alone.
+    pub verdict: Verdict,
+    /// The mean, in milliseconds.
     pub await_ms: f64,
     /// The mean number of requests of the device that wait or are served.
     pub queue: f64,
     /// The multiple of the highest unloaded latency that they may have; `None` if that is unknown.
     pub saturation: Option<f64>,
+    /// Where the unloaded latency is known from; `None` if it is unknown.
+    pub source: Option<BaselineSource>,
+    /// Seconds since it was seen; `None` if it is known from elsewhere.
+    pub seen_s_ago: Option<f64>,
+    /// Why there is no better verdict than `busy`; `None` with another one.
+    pub doubt: Option<Doubt>,
 }

@@ -11,7 +11,7 @@ use crate::baselines::DeviceBaseline;
 use crate::clock::Clock;
 use crate::judge::{BaselineSource, Settings};
 use crate::os_error::os_error_text;
-use crate::sanitize::sanitize;
+use crate::sanitize::path_text;
 use crate::source::{FirstFile, read_first_file, read_json_object};
 
 /// The longest wait for a saved baseline of the host: it may be on the disk that hangs.
@@ -49,15 +49,14 @@ pub fn load_baselines(
         BaselineOption::Learned => {}
         BaselineOption::Stated(baseline) => store.common.baseline = Some(baseline.clone()),
         BaselineOption::File(path) => {
-            let name = path.display().to_string();
+            let name = path_text(path);
             let Some(text) = read_json_object(path, clock)? else {
                 bail!(
-                    "{} is not a saved baseline; 'blkstat analyze --save-baseline FILE CAPTURE' saves that of a capture",
-                    sanitize(&name)
+                    "{name} is not a saved baseline; 'blkstat analyze --save-baseline FILE CAPTURE' saves that of a capture"
                 );
             };
-            let baselines = parse(&text)
-                .with_context(|| format!("{} is not a saved baseline", sanitize(&name)))?;
+            let baselines =
+                parse(&text).with_context(|| format!("{name} is not a saved baseline"))?;
             store.file = SavedFile {
                 name,
                 baselines,
@@ -81,11 +80,10 @@ pub fn load_baselines(
 /// # Errors
 /// The reason why it is ignored.
 fn read_saved(paths: &[PathBuf]) -> Result<Option<SavedFile>, String> {
-    let name = |path: &Path| sanitize(&path.display().to_string()).into_owned();
     match read_first_file(paths, MAX_WAIT) {
         FirstFile::Missing => Ok(None),
         FirstFile::TimedOut => {
-            let names: Vec<String> = paths.iter().map(|path| name(path)).collect();
+            let names: Vec<String> = paths.iter().map(|path| path_text(path)).collect();
             let wait = MAX_WAIT.as_millis();
             Err(format!(
                 "saved baselines ignored: {} not read within {wait} ms",
@@ -96,7 +94,7 @@ fn read_saved(paths: &[PathBuf]) -> Result<Option<SavedFile>, String> {
             let ignored = |reason: String| {
                 format!(
                     "{}: {}; saved baselines ignored",
-                    name(&path),
+                    path_text(&path),
                     excerpt(&reason)
                 )
             };
@@ -104,7 +102,7 @@ fn read_saved(paths: &[PathBuf]) -> Result<Option<SavedFile>, String> {
             let baselines =
                 parse(&text).map_err(|error| ignored(format!("not a saved baseline: {error}")))?;
             Ok(Some(SavedFile {
-                name: name(&path),
+                name: path_text(&path),
                 baselines,
                 matching: DeviceMatching::Identity,
                 source: BaselineSource::Saved,

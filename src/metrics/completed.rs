@@ -1,6 +1,6 @@
 //! The requests of one kind that completed between two samples, and the times that the kernel counted.
 
-use crate::counters::{LoggedRates, Requests, wrapping_sub_u32};
+use crate::counters::{LoggedRates, Requests, growth_u32};
 use crate::units::{SECTOR_BYTES, Span};
 
 /// More requests per second than any device completes: a larger difference does not come from a counter that wrapped.
@@ -170,7 +170,7 @@ impl Completed {
 
     /// Mean number of these requests waiting or being served: ΔT / 1000 t (Little's law).
     pub fn queue(&self) -> Option<f64> {
-        self.time.mean()
+        self.time.mean_requests()
     }
 }
 
@@ -199,7 +199,7 @@ impl Amount {
     }
 
     /// Of milliseconds, the mean number of requests whose time this is: ms / 1000 t.
-    pub(super) fn mean(self) -> Option<f64> {
+    pub(super) fn mean_requests(self) -> Option<f64> {
         self.per_second().map(|ms| ms / 1000.0)
     }
 
@@ -231,7 +231,7 @@ fn count_delta(older: u64, newer: u64, max: f64) -> Option<u64> {
     if newer >= older {
         return Some(newer - older);
     }
-    let wrapped = wrapping_sub_u32(older, newer);
+    let wrapped = growth_u32(older, newer);
     let is_possible = wrapped as f64 <= max.min(f64::from(1u32 << 31));
     (older <= u64::from(u32::MAX) && is_possible).then_some(wrapped)
 }
@@ -239,7 +239,7 @@ fn count_delta(older: u64, newer: u64, max: f64) -> Option<u64> {
 /// Returns the difference of a column of milliseconds, which wraps at 32 bits on every kernel; `None` if it fell: a
 /// smaller value would mean that the requests took longer than they can have.
 pub(super) fn ms_delta(older: u64, newer: u64, possible: PossibleTime, ios: u64) -> Option<u64> {
-    let delta = wrapping_sub_u32(older, newer);
+    let delta = growth_u32(older, newer);
     (newer >= older || delta as f64 <= possible.ms(ios)).then_some(delta)
 }
 

@@ -2,7 +2,7 @@
 
 use super::device_match::DeviceMatch;
 use super::interval::in_flight;
-use crate::counters::{Columns, CpuTimes, Sample, wrapping_sub_u32};
+use crate::counters::{Columns, CpuTimes, Sample, growth_u32};
 use crate::units::Span;
 
 /// CPU, pressure and memory of the host. `None` means not known.
@@ -93,7 +93,7 @@ fn in_flight_upper_bound_pct(older: &Sample, newer: &Sample, interval: Span) -> 
             return None;
         }
         // A counter that fell gives a very high bound, from which nothing follows.
-        let waited_ms = wrapping_sub_u32(before.weighted_ms, after.weighted_ms);
+        let waited_ms = growth_u32(before.weighted_ms, after.weighted_ms);
         sum += interval.per_second(waited_ms) / 1000.0 + in_flight(after)? as f64;
     }
     Some(sum * 100.0)

@@ -14,14 +14,17 @@
 
 use super::completed::{AddedLength, Amount, Completed, PossibleTime, ios_delta, ms_delta};
 use crate::counters::{
-    Columns, Counters, Device, LoggedInterval, LoggedRates, Requests, wrapping_sub_u32,
+    Columns, Counters, Device, LoggedInterval, LoggedRates, Requests, growth_u32,
 };
 use crate::units::Span;
 
-/// A busy time that wrapped is still about as long as the interval: at most this many milliseconds per second...
+/// Milliseconds per second. A busy time that wrapped is still about as long as the interval: at most four times as long.
 const MAX_BUSY_MS_PER_S: f64 = 4000.0;
-/// ...plus this many milliseconds.
+/// Milliseconds by which it may be even longer, in intervals of any length.
 const BUSY_TOLERANCE_MS: f64 = 1000.0;
+/// A log has no requests in flight. With a queue and a util from these on, in which nothing completes, requests hang.
+const HUNG_QUEUE: f64 = 0.5;
+const HUNG_UTIL_PCT: f64 = 90.0;
 
 /// A device over the time between two samples, or over several such times.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -46,10 +49,6 @@ pub struct Interval {
     /// True for the sum of several devices, which has no util.
     pub is_total: bool,
 }
-
-/// A log has no requests in flight. With a queue and a util from these on, in which nothing completes, requests hang.
-const HUNG_QUEUE: f64 = 0.5;
-const HUNG_UTIL_PCT: f64 = 90.0;
 
 impl Interval {
     /// Returns what happened to a device between two samples; `None` after a reset, as with [`Self::between`].
@@ -93,7 +92,7 @@ impl Interval {
         let (ns, seconds) = (span.nanos(), span.seconds());
         let columns = older.columns.min(newer.columns);
         let has_times = columns > Columns::Partition;
-        if has_times && has_other_times(older, newer) {
+        if has_times && have_times_fallen(older, newer) {
             return None;
         }
         let possible = PossibleTime {
@@ -117,14 +116,14 @@ impl Interval {
         if columns >= Columns::Flushes {
             let ios = ios_delta(older.flushes, newer.flushes, seconds)?;
             let ms = ms_delta(older.flush_ms, newer.flush_ms, possible, ios);
-            interval.flushes = Completed {
+            let flushes = Completed {
                 ios: Amount::of(ns, ios),
                 ..Completed::default()
-            }
-            .with_time(ms.map(|ms| ms as f64));
+            };
+            interval.flushes = flushes.with_time(ms.map(|ms| ms as f64));
         }
         if has_times {
-            let busy_ms = wrapping_sub_u32(older.busy_ms, newer.busy_ms);
+            let busy_ms = growth_u32(older.busy_ms, newer.busy_ms);
             let has_fallen = newer.busy_ms < older.busy_ms
                 && busy_ms as f64 > MAX_BUSY_MS_PER_S * seconds + BUSY_TOLERANCE_MS;
             if !has_fallen {
@@ -239,7 +238,7 @@ impl Interval {
     /// The mean number of requests waiting or being served: Δ weighted ms / 1000 t. It differs from the true average
     /// over time if requests take longer than the interval: their whole time counts when they complete.
     pub fn queue(&self) -> Option<f64> {
-        self.weighted.mean()
+        self.weighted.mean_requests()
     }
 
     /// The share of the time with a request in flight, in percent, as the kernel counts it: Δ busy ms / 10 t. It can
@@ -284,7 +283,7 @@ impl Interval {
 }
 
 /// Returns whether several times fell, which no wraparound explains. One alone may be a wrong value.
-fn has_other_times(older: &Counters, newer: &Counters) -> bool {
+fn have_times_fallen(older: &Counters, newer: &Counters) -> bool {
     let mut fallen = 0;
     for (before, after) in [
         (older.reads.ms, newer.reads.ms),
@@ -293,7 +292,7 @@ fn has_other_times(older: &Counters, newer: &Counters) -> bool {
         (older.weighted_ms, newer.weighted_ms),
     ] {
         // No time grows by 25 days in an interval.
-        if after < before && wrapping_sub_u32(before, after) > u64::from(u32::MAX / 2) {
+        if after < before && growth_u32(before, after) > u64::from(u32::MAX / 2) {
             fallen += 1;
         }
     }

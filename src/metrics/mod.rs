@@ -6,17 +6,19 @@
 //! [`TracedInterval`] has the latencies of single requests, which the kernel counted one by one.
 
 mod completed;
+mod data_flag;
 mod device_match;
 mod host_stats;
 mod interval;
 mod latency;
+mod stall_timer;
 mod traced;
-mod util_check;
 
 pub use completed::{Amount, Completed};
+pub use data_flag::DataFlag;
 pub use device_match::DeviceMatch;
 pub use host_stats::{CpuPercentages, HostStats};
 pub use interval::{Interval, in_flight};
 pub use latency::{LatencyStats, PERCENTILES};
+pub use stall_timer::StallTimer;
 pub use traced::{TracedDevice, TracedInterval};
-pub use util_check::{DataFlag, StallTimer};

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use crate::counters::{
     Device, DeviceNumber, LatencyHistogram, RequestKind, TraceProblem, TracedIo,
 };
-use crate::topology::{Topology, nvme_head, partition_parents};
+use crate::topology::{Topology, nvme_head, whole_devices};
 
 /// The single requests of an interval.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -42,10 +42,7 @@ impl TracedInterval {
     /// Finds the names of the devices, among those of the last sample, and their aliases.
     pub fn new(traced: TracedIo, devices: &[Device], topology: &Topology) -> Self {
         let mut found = Vec::new();
-        for (device, parent) in devices.iter().zip(partition_parents(devices)) {
-            if parent.is_some() {
-                continue;
-            }
+        for device in whole_devices(devices) {
             let number = (device.major, device.minor);
             let node = topology.node(&device.name);
             let alias = node.and_then(|node| node.alias.as_ref());

@@ -1,6 +1,6 @@
 //! The numbers of pt-diskstats, which are defined differently from those of iostat (see OUTPUT in its manual).
 
-use crate::counters::{Counters, Requests, wrapping_sub_u32};
+use crate::counters::{Counters, Requests, growth_u32};
 
 /// Differences of counters, summed over devices or over intervals.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -125,7 +125,7 @@ impl PtDelta {
 fn millis(older: u64, newer: u64) -> u64 {
     newer
         .checked_sub(older)
-        .unwrap_or_else(|| wrapping_sub_u32(older, newer))
+        .unwrap_or_else(|| growth_u32(older, newer))
 }
 
 /// Returns the number that a count stands for as a signed 64-bit number: the count of a kernel that miscounts is negative.

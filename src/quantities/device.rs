@@ -11,39 +11,53 @@ use crate::metrics::DataFlag;
 /// What is said of requests: its unit, and its value, which is `None` if it is not known.
 type Measure = (Unit, fn(Requests, &Judged) -> Option<f64>);
 
-const RATE: Measure = (PerSecond, |requests, of| requests.of(of).per_s());
-const THROUGHPUT: Measure = (KibPerSecond, |requests, of| requests.of(of).kib_per_s());
-const MERGES: Measure = (PerSecond, |requests, of| requests.of(of).merges_per_s());
-const MERGED: Measure = (RequestPercent, |requests, of| requests.of(of).merge_pct());
-const LATENCY: Measure = (Milliseconds, |requests, of| requests.of(of).await_ms());
-const MEAN_SIZE: Measure = (Kib, |requests, of| requests.of(of).size_kib());
-const MEAN_QUEUE: Measure = (Mean, |requests, of| requests.of(of).queue());
+const RATE: Measure = (PerSecond, |requests, judged| {
+    requests.completed(judged).per_s()
+});
+const THROUGHPUT: Measure = (KibPerSecond, |requests, judged| {
+    requests.completed(judged).kib_per_s()
+});
+const MERGES: Measure = (PerSecond, |requests, judged| {
+    requests.completed(judged).merges_per_s()
+});
+const MERGED: Measure = (RequestPercent, |requests, judged| {
+    requests.completed(judged).merge_pct()
+});
+const LATENCY: Measure = (Milliseconds, |requests, judged| {
+    requests.completed(judged).await_ms()
+});
+const MEAN_SIZE: Measure = (Kib, |requests, judged| {
+    requests.completed(judged).size_kib()
+});
+const MEAN_QUEUE: Measure = (Mean, |requests, judged| requests.completed(judged).queue());
 const SLOWDOWN: Measure = (Times, Requests::saturation);
 
 // Of all requests of the device.
-const LONGEST: Measure = (Milliseconds, |_, of| {
-    max([Reads, Writes, Discards].map(|kind| kind.of(of).await_ms()))
+const LONGEST: Measure = (Milliseconds, |_, judged| {
+    max([Reads, Writes, Discards].map(|kind| kind.completed(judged).await_ms()))
 });
-const HIGHEST: Measure = (Times, |_, of| {
-    max([Reads, Writes, Flushes].map(|kind| kind.saturation(of)))
+const HIGHEST: Measure = (Times, |_, judged| {
+    max([Reads, Writes, Flushes].map(|kind| kind.saturation(judged)))
 });
-const ALL_QUEUED: Measure = (Mean, |_, of| of.interval.queue());
-const AT_END: Measure = (Count, |_, of| Some(of.interval.in_flight? as f64));
-const UTIL: Measure = (TimePercent, |_, of| of.interval.util_pct());
-const PLAUSIBLE: Measure = (TimePercent, |_, of| {
-    of.interval.util_pct().filter(|_| !is_doubtful(of))
+const ALL_QUEUED: Measure = (Mean, |_, judged| judged.interval.queue());
+const AT_END: Measure = (Count, |_, judged| Some(judged.interval.in_flight? as f64));
+const UTIL: Measure = (TimePercent, |_, judged| judged.interval.util_pct());
+const PLAUSIBLE: Measure = (TimePercent, |_, judged| {
+    judged.interval.util_pct().filter(|_| !is_doubtful(judged))
 });
-const DOUBTFUL: Measure = (TimePercent, |_, of| {
-    of.interval.util_pct().filter(|_| is_doubtful(of))
+const DOUBTFUL: Measure = (TimePercent, |_, judged| {
+    judged.interval.util_pct().filter(|_| is_doubtful(judged))
 });
-const UPPER_BOUND: Measure = (TimePercent, |_, of| of.interval.util_upper_bound_pct());
+const UPPER_BOUND: Measure = (TimePercent, |_, judged| {
+    judged.interval.util_upper_bound_pct()
+});
 
 fn max(parts: [Option<f64>; 3]) -> Option<f64> {
     parts.into_iter().flatten().reduce(f64::max)
 }
 
-fn is_doubtful(of: &Judged) -> bool {
-    DataFlag::of_util(&of.interval).is_some()
+fn is_doubtful(judged: &Judged) -> bool {
+    DataFlag::of_util(&judged.interval).is_some()
 }
 
 /// Makes a [`Quantity`] of each row: its constant, name, title, requests, measure and meaning.
@@ -55,7 +69,7 @@ macro_rules! quantities {
             meaning: $meaning,
             unit: $measure.0,
             requests: $requests,
-            value: $measure.1,
+            formula: $measure.1,
         };)*
         /// All of them.
         static ALL: &[&Quantity] = &[$(&$constant),*];
@@ -64,7 +78,7 @@ macro_rules! quantities {
 
 quantities! {
     READS_PER_S          "reads_per_s"          "r/s"      Reads          RATE        "reads completed per second"
-    READ_KIB_PER_S       "read_kib_per_s"       "rMiB/s"    Reads          THROUGHPUT  "data read per second"
+    READ_KIB_PER_S       "read_kib_per_s"       "rMiB/s"   Reads          THROUGHPUT  "data read per second"
     READ_MERGES_PER_S    "read_merges_per_s"    "rrqm/s"   Reads          MERGES      "reads merged into others per second"
     READ_MERGE_PCT       "read_merge_pct"       "rmrg"     Reads          MERGED      "share of the reads that were merged into others before they were issued"
     READ_AWAIT_MS        "read_await_ms"        "r_await"  Reads          LATENCY     "mean latency of the reads completed"
@@ -73,7 +87,7 @@ quantities! {
     READ_SATURATION      "read_saturation"      "r_sat"    Reads          SLOWDOWN    "read saturation: latency as a multiple of the highest latency that the unloaded device may have for requests of that size; in an interval of several samples, only if it is known for 90% of the reads"
 
     WRITES_PER_S         "writes_per_s"         "w/s"      Writes         RATE        "writes completed per second"
-    WRITE_KIB_PER_S      "write_kib_per_s"      "wMiB/s"    Writes         THROUGHPUT  "data written per second"
+    WRITE_KIB_PER_S      "write_kib_per_s"      "wMiB/s"   Writes         THROUGHPUT  "data written per second"
     WRITE_MERGES_PER_S   "write_merges_per_s"   "wrqm/s"   Writes         MERGES      "writes merged into others per second"
     WRITE_MERGE_PCT      "write_merge_pct"      "wmrg"     Writes         MERGED      "share of the writes that were merged into others before they were issued"
     WRITE_AWAIT_MS       "write_await_ms"       "w_await"  Writes         LATENCY     "mean latency of the writes completed"
@@ -82,7 +96,7 @@ quantities! {
     WRITE_SATURATION     "write_saturation"     "w_sat"    Writes         SLOWDOWN    "write saturation, defined like read saturation"
 
     DISCARDS_PER_S       "discards_per_s"       "d/s"      Discards       RATE        "discards completed per second"
-    DISCARD_KIB_PER_S    "discard_kib_per_s"    "dMiB/s"    Discards       THROUGHPUT  "data discarded per second"
+    DISCARD_KIB_PER_S    "discard_kib_per_s"    "dMiB/s"   Discards       THROUGHPUT  "data discarded per second"
     DISCARD_MERGES_PER_S "discard_merges_per_s" "drqm/s"   Discards       MERGES      "discards merged into others per second"
     DISCARD_MERGE_PCT    "discard_merge_pct"    "dmrg"     Discards       MERGED      "share of the discards that were merged into others before they were issued"
     DISCARD_AWAIT_MS     "discard_await_ms"     "d_await"  Discards       LATENCY     "mean latency of the discards completed"
@@ -94,7 +108,7 @@ quantities! {
     FLUSH_SATURATION     "flush_saturation"     "f_sat"    Flushes        SLOWDOWN    "latency of flushes as a multiple of the lowest seen"
 
     IOPS                 "iops"                 "r+w/s"    ReadsAndWrites RATE        "reads and writes completed per second"
-    KIB_PER_S            "kib_per_s"            "MiB/s"     ReadsAndWrites THROUGHPUT  "data read and written per second"
+    KIB_PER_S            "kib_per_s"            "MiB/s"    ReadsAndWrites THROUGHPUT  "data read and written per second"
     AWAIT_MS             "await_ms"             "rw_await" ReadsAndWrites LATENCY     "mean latency of the reads and writes completed"
     CONCURRENCY          "concurrency"          "rw_qu"    ReadsAndWrites MEAN_QUEUE  "mean number of reads and writes in the queue or being served"
 
@@ -170,10 +184,11 @@ const IOSTAT_NAMES: [(&str, &str); 25] = [
 
 /// Returns the quantity that a word names in any case: by its title, its name in JSON, or iostat's name.
 pub fn find(word: &str) -> Option<&'static Quantity> {
-    let is_word = |name: &str| name.eq_ignore_ascii_case(word);
-    let iostat = IOSTAT_NAMES.iter().find(|(theirs, _)| is_word(theirs));
-    let name = iostat.map_or(word, |(_, ours)| ours);
-    let by_title = ALL.iter().find(|one| is_word(one.title));
-    let found = by_title.or_else(|| ALL.iter().find(|one| one.name.eq_ignore_ascii_case(name)));
-    found.copied()
+    let iostat = IOSTAT_NAMES
+        .iter()
+        .find(|(theirs, _)| theirs.eq_ignore_ascii_case(word));
+    let ours = iostat.map_or(word, |(_, ours)| ours);
+    let by_title = ALL.iter().find(|one| one.title.eq_ignore_ascii_case(word));
+    let by_name = ALL.iter().find(|one| one.name.eq_ignore_ascii_case(ours));
+    by_title.or(by_name).copied()
 }

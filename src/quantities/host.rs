@@ -27,11 +27,11 @@ macro_rules! quantities {
 
 quantities! {
     CPU_USER_PCT             "cpu_user_pct"             |host| host.cpu.map(|cpu| cpu.user + cpu.nice), "CPU time of the host for programs, in percent";
-    CPU_SYSTEM_PCT           "cpu_system_pct"           |host| host.cpu.map(|cpu| cpu.system), "for the kernel";
-    CPU_STEAL_PCT            "cpu_steal_pct"            |host| host.cpu.map(|cpu| cpu.steal), "taken by the hypervisor";
-    CPU_AVAILABLE_PCT        "cpu_available_pct"        |host| host.cpu.map(|cpu| cpu.available()), "idle, including iowait";
+    CPU_SYSTEM_PCT           "cpu_system_pct"           |host| host.cpu.map(|cpu| cpu.system), "CPU time for the kernel, in percent";
+    CPU_STEAL_PCT            "cpu_steal_pct"            |host| host.cpu.map(|cpu| cpu.steal), "CPU time taken by the hypervisor, in percent";
+    CPU_AVAILABLE_PCT        "cpu_available_pct"        |host| host.cpu.map(|cpu| cpu.available()), "CPU time in which the CPU was idle, including iowait, in percent";
     IO_PRESSURE_SOME_PCT     "io_pressure_some_pct"     |host| host.pressure_some_pct, "share of the time in which some tasks waited for I/O (PSI)";
-    IO_PRESSURE_FULL_PCT     "io_pressure_full_pct"     |host| host.pressure_full_pct, "in which all tasks with work to do waited for it";
+    IO_PRESSURE_FULL_PCT     "io_pressure_full_pct"     |host| host.pressure_full_pct, "share of the time in which all tasks with work to do waited for I/O (PSI)";
     HIDDEN_IO_WAIT_PCT       "hidden_io_wait_pct"       hidden_io_wait_pct, "share of the time in which a task waited for I/O while no device had a request in flight, at least; 0 if the devices may account for the waits";
     BLOCKED                  "blocked"                  |host| host.blocked.map(|count| count as f64), "tasks blocked on I/O at the end of the interval";
     MEMORY_PRESSURE_SOME_PCT "memory_pressure_some_pct" |host| host.memory_pressure_some_pct, "share of the time in which some tasks waited for memory (PSI)";

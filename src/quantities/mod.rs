@@ -16,7 +16,7 @@ use crate::metrics::Completed;
 pub struct Quantity {
     /// Its name in JSON, which ends in the unit.
     pub name: &'static str,
-    /// Its title in the table: iostat's name if that has one.
+    /// Its title in the table.
     pub title: &'static str,
     /// A sentence part that says what it is.
     pub meaning: &'static str,
@@ -24,7 +24,7 @@ pub struct Quantity {
     /// The requests that it is about.
     pub requests: Requests,
     /// Its value from these requests; `None` if that is not known.
-    pub value: fn(Requests, &Judged) -> Option<f64>,
+    pub formula: fn(Requests, &Judged) -> Option<f64>,
 }
 
 /// The unit of a quantity, from which follow its format, and how a mean over several intervals is weighted.
@@ -62,8 +62,8 @@ pub enum Requests {
 
 impl Quantity {
     /// Its value; `None` if that is not known.
-    pub fn value(&self, of: &Judged) -> Option<f64> {
-        (self.value)(self.requests, of)
+    pub fn value(&self, judged: &Judged) -> Option<f64> {
+        (self.formula)(self.requests, judged)
     }
 
     /// The columns that the kernel must print for it.
@@ -82,12 +82,12 @@ impl Quantity {
     }
 
     /// The value with its weight in a mean: the number of requests or seconds. `None` without a value.
-    pub fn weighted(&self, of: &Judged) -> Option<(f64, f64)> {
-        let value = self.value(of)?;
+    pub fn weighted(&self, judged: &Judged) -> Option<(f64, f64)> {
+        let value = self.value(judged)?;
         if self.is_over_time() {
-            return Some((value, of.interval.seconds()));
+            return Some((value, judged.interval.seconds()));
         }
-        let requests = self.requests.of(of);
+        let requests = self.requests.completed(judged);
         let merges = match self.unit {
             Unit::RequestPercent => requests.merges.sum,
             _ => 0.0,
@@ -97,7 +97,8 @@ impl Quantity {
 }
 
 impl Requests {
-    pub fn of(self, judged: &Judged) -> Completed {
+    /// Those of this kind that completed.
+    pub fn completed(self, judged: &Judged) -> Completed {
         let interval = &judged.interval;
         match self {
             Self::Reads => interval.reads,
@@ -105,8 +106,10 @@ impl Requests {
             Self::Discards => interval.discards,
             Self::Flushes => interval.flushes,
             Self::ReadsAndWrites => interval.reads_and_writes(),
-            Self::Data => Self::ReadsAndWrites.of(judged).beside(&interval.discards),
-            Self::All => Self::Data.of(judged).beside(&interval.flushes),
+            Self::Data => Self::ReadsAndWrites
+                .completed(judged)
+                .beside(&interval.discards),
+            Self::All => Self::Data.completed(judged).beside(&interval.flushes),
         }
     }
 

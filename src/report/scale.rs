@@ -1,5 +1,7 @@
 //! Axes of quantities: from a value to its height in a chart, and the round values that are labeled.
 
+use crate::intervals::series::Extent;
+
 /// The axis from one value to another: linear from 0, logarithmic from a value above.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Scale {
@@ -107,8 +109,43 @@ const CUT_ROOM: f64 = 1.2;
 /// The fraction of the values that are not bursts.
 const USUAL_FRACTION: f64 = 0.95;
 
+/// The values above zero of the lines of a chart.
+pub(crate) struct ValueRange {
+    /// Infinite without values.
+    pub(crate) min: f64,
+    pub(crate) max: f64,
+    /// The largest value but for short bursts.
+    pub(crate) usual: f64,
+}
+
+impl ValueRange {
+    pub(crate) fn new() -> Self {
+        Self {
+            min: f64::INFINITY,
+            max: 0.0,
+            usual: 0.0,
+        }
+    }
+
+    /// Adds the values of a line, each multiplied by a factor.
+    pub(crate) fn add(&mut self, values: impl IntoIterator<Item = Extent>, factor: f64) {
+        let mut maxima = Vec::new();
+        for extent in values {
+            let [min, max] = [extent.min(), extent.max()].map(|end| end.unwrap_or(0.0) * factor);
+            if min > 0.0 {
+                self.min = self.min.min(min);
+            }
+            if max > 0.0 {
+                self.max = self.max.max(max);
+                maxima.push(max);
+            }
+        }
+        self.usual = self.usual.max(usual_max(&mut maxima));
+    }
+}
+
 /// Sorts values above zero, and returns the one that nearly all of them do not exceed; 0 without any.
-pub(crate) fn usual_max(values: &mut [f64]) -> f64 {
+fn usual_max(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     let at = (values.len() as f64 * USUAL_FRACTION).ceil() as usize;
     at.checked_sub(1).map_or(0.0, |at| values[at])

@@ -10,7 +10,7 @@ use crate::attribution::waits::{DeviceRef, worker_device};
 use crate::attribution::{
     Attribution, CgroupUse, DeviceUse, IoDirection, IoRates, LimitUse, RateUnit, cgroup_name,
 };
-use crate::counters::{BlockedTask, BusyProcess, LONG_WAIT_MS, ScanProblem};
+use crate::counters::{BlockedTask, BusyProcess, ScanProblem, WATCHED_WAIT_MS};
 use crate::intervals::IntervalHeader;
 use crate::report::evidence::limit_value;
 use crate::report::json_csv::epoch_seconds;
@@ -185,7 +185,7 @@ impl<'a> Row<'a> {
     /// Returns the seconds for which a blocked task has waited; 0 if it may do something else by now.
     fn long_wait(&self) -> f64 {
         let waited_s = self.waited_s.unwrap_or_default();
-        if waited_s * 1000.0 >= LONG_WAIT_MS as f64 {
+        if waited_s * 1000.0 >= WATCHED_WAIT_MS as f64 {
             waited_s
         } else {
             0.0

@@ -361,13 +361,9 @@ pub(crate) struct Rows<'a> {
 #[derive(PartialEq, PartialOrd)]
 struct Place {
     value: f64,
-    incident: Option<IncidentPlace>,
-}
-
-#[derive(PartialEq, PartialOrd)]
-struct IncidentPlace {
-    lasted_s: f64,
-    id: Reverse<u64>,
+    /// Of the incident; `None` without one, or where the list is not sorted by verdict.
+    lasted_s: Option<f64>,
+    id: Option<Reverse<u64>>,
     is_victim: bool,
 }
 
@@ -384,15 +380,13 @@ impl App {
         let devices = &frame.rows.devices;
         let mut listed = Vec::new();
         for device in devices {
-            let is_match = match &self.filter {
-                Some((_, regex)) => {
-                    regex.is_match(device.label()) || regex.is_match(device.device())
-                }
-                None => true,
-            };
-            if is_match {
-                listed.push(Row { device, depth: 0 });
+            if let Some((_, regex)) = &self.filter
+                && !regex.is_match(device.label())
+                && !regex.is_match(device.device())
+            {
+                continue;
             }
+            listed.push(Row { device, depth: 0 });
         }
         let filtered = devices.len() - listed.len();
         let folded = match self.options.folds {
@@ -409,10 +403,7 @@ impl App {
             }
         }
         listed.sort_by(|a, b| {
-            let (a, b) = (
-                self.place(a.device, &victims),
-                self.place(b.device, &victims),
-            );
+            let [a, b] = [a, b].map(|row| self.place(row.device, &victims));
             b.partial_cmp(&a).unwrap_or(Ordering::Equal)
         });
         if self.is_tree {
@@ -427,20 +418,15 @@ impl App {
 
     /// Returns the place of a device in the list. `victims` has the value of the device that suffers of each incident.
     fn place(&self, device: &DeviceInterval, victims: &HashMap<u64, f64>) -> Place {
-        let Some(ongoing) = self.incident_to_sort_by(device) else {
-            return Place {
-                value: self.sort_value(device),
-                incident: None,
-            };
-        };
-        let of_victim = victims.get(&ongoing.incident.id).copied();
+        let ongoing = self.incident_to_sort_by(device);
+        let of_victim = ongoing.and_then(|one| victims.get(&one.incident.id));
         Place {
-            value: of_victim.unwrap_or_else(|| self.sort_value(device)),
-            incident: Some(IncidentPlace {
-                lasted_s: ongoing.lasted_s,
-                id: Reverse(ongoing.incident.id),
-                is_victim: ongoing.is_victim,
-            }),
+            value: of_victim
+                .copied()
+                .unwrap_or_else(|| self.sort_value(device)),
+            lasted_s: ongoing.map(|one| one.lasted_s),
+            id: ongoing.map(|one| Reverse(one.incident.id)),
+            is_victim: ongoing.is_some_and(|one| one.is_victim),
         }
     }
 

@@ -256,7 +256,7 @@ pub(crate) const KEYS: [(&str, &str); 31] = [
     ("?, F1", "this help"),
     ("Ctrl-L", "draw again"),
     ("Ctrl-Z", "suspend"),
-    ("q, F10, Ctrl-C", "quit"),
+    ("q, F10, Ctrl-C", "quit; q leaves the help first"),
 ];
 
 /// The most characters of a line that the user types.
@@ -286,6 +286,7 @@ impl App {
             return self.type_key(key);
         }
         match key {
+            Key::Char('q') if self.page == Page::Help => self.page = Page::List,
             Key::Char('q') | Key::F10 => return Some(Action::Quit),
             Key::Ctrl('c') => return Some(Action::Interrupt),
             Key::Ctrl('z') => return Some(Action::Suspend),
@@ -371,7 +372,8 @@ impl App {
             INTERVALS_S.into_iter().rfind(|one| *one < now_s / 1.001)
         };
         let Some(next_s) = next else {
-            self.say(format!("the interval stays {now_s} s"));
+            let end = if longer { "longest" } else { "shortest" };
+            self.say(format!("{now_s} s is the {end} interval"));
             return None;
         };
         self.options.interval_s = Some(next_s);

@@ -31,14 +31,17 @@ pub(crate) use theme::Theme;
 
 /// The seconds for which the intervals and samples of the running system are kept exactly.
 pub(crate) const LIVE_HISTORY_S: f64 = 3600.0;
-/// The memory for intervals and samples of the running system in bytes, however short the interval. With the program itself and
-/// what is known of each device, it makes 64 MiB for 500 devices.
-pub(crate) fn live_history_bytes(devices: usize) -> usize {
+/// The memory for intervals and samples of the running system in bytes, however short the interval. With the program itself,
+/// what is known of each device, and the incidents, it makes 64 MiB for 500 devices.
+pub(crate) fn live_history_bytes(devices: usize, incidents: usize) -> usize {
     const WITHOUT_DEVICES: usize = 46 << 20;
-    const OF_DEVICE: usize = 72 << 10;
+    // With the holes in the memory that intervals of other lengths leave where devices come and go.
+    const OF_DEVICE: usize = 192 << 10;
+    // The list is in memory up to four times while a new one is made.
+    const OF_INCIDENT: usize = 10 << 10;
     const LEAST: usize = 6 << 20;
     WITHOUT_DEVICES
-        .saturating_sub(devices * OF_DEVICE)
+        .saturating_sub(devices * OF_DEVICE + incidents * OF_INCIDENT)
         .max(LEAST)
 }
 

@@ -13,15 +13,18 @@ use super::small_file::read_bytes_into;
 use crate::capture::parse_diskstats;
 use crate::clock::{Clock, RealClock, thread_cpu_time};
 use crate::counters::{
-    CgroupDevice, CgroupHierarchy, HungRead, IoCounters, IoScan, ProcessIo, Sample, ScannedDevice,
+    CgroupDevice, CgroupHierarchy, Counters, HungRead, IoCounters, IoScan, ProcessIo, Sample,
+    ScannedDevice,
 };
-use crate::topology::partition_parents;
+use crate::topology::whole_devices;
 use crate::units::SECTOR_BYTES;
 
 /// The size of the stack of each thread, all of which may be locked in memory.
 pub(super) const STACK_BYTES: usize = 256 * 1024;
-/// The shortest and the longest time by which a scan begins before the sample that uses it.
-const LEAD: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(250)];
+/// The shortest time by which a scan begins before the sample that uses it.
+const MIN_LEAD: Duration = Duration::from_millis(50);
+/// The longest.
+const MAX_LEAD: Duration = Duration::from_millis(250);
 
 /// The part of a system that is scanned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -143,7 +146,7 @@ impl IoScanner {
     pub fn wait_for_first(&self) {
         if let Worker::Thread { latest, .. } = &self.worker {
             // Without it, the interval goes without.
-            drop(latest.wait_while(LEAD[1], |scan| scan.is_none()));
+            drop(latest.wait_while(MAX_LEAD, |scan| scan.is_none()));
         }
     }
 
@@ -169,7 +172,7 @@ fn scan_on_request(
     let mut due = clock.monotonic();
     let mut took = Duration::ZERO;
     loop {
-        let begin = due.saturating_sub((2 * took).clamp(LEAD[0], LEAD[1]));
+        let begin = due.saturating_sub((2 * took).clamp(MIN_LEAD, MAX_LEAD));
         match requests.recv_timeout(begin.saturating_sub(clock.monotonic())) {
             Ok(newer) => {
                 due = newer;
@@ -221,14 +224,14 @@ struct Scan {
 }
 
 impl Scan {
-    /// Scans the system; `now` returns the monotonic time.
-    fn read(&mut self, now: &dyn Fn() -> Duration) -> IoScan {
+    /// Scans the system; `clock` returns the monotonic time.
+    fn read(&mut self, clock: &dyn Fn() -> Duration) -> IoScan {
         let is_in_trouble = self.is_in_trouble.load(Ordering::Relaxed);
-        self.cgroups.prepare(now(), is_in_trouble);
-        let begin = now();
+        self.cgroups.prepare(clock(), is_in_trouble);
+        let begin = clock();
         let devices = self.read_devices();
-        let found = self.cgroups.read();
-        let now = now();
+        let scan = self.cgroups.read();
+        let end = clock();
         let wants_processes = self.scope == ScanScope::Everything || is_in_trouble;
         if wants_processes {
             if let Some(reader) = self.process_reader.take() {
@@ -236,30 +239,25 @@ impl Scan {
                 self.processes = ProcessThread::start(reader, self.process_patience).ok();
             }
             if let Some(processes) = &self.processes {
-                processes.request(now);
+                processes.request(end);
             }
         }
-        let has_limits = || {
-            found
-                .cgroups
-                .iter()
-                .flat_map(|cgroup| &cgroup.devices)
-                .any(CgroupDevice::has_limits)
-        };
-        let is_urgent = wants_processes || has_limits();
-        let blocked = self.blocked.read(now, is_urgent, &self.sample.devices);
-        let (processes, hung_read) = self
-            .processes
-            .as_mut()
-            .filter(|_| wants_processes)
-            .map_or((None, None), |processes| processes.read(now));
+        let mut is_urgent = wants_processes;
+        for cgroup in &scan.cgroups {
+            is_urgent |= cgroup.devices.iter().any(CgroupDevice::has_limits);
+        }
+        let blocked = self.blocked.read(end, is_urgent, &self.sample.devices);
+        let mut reading = ProcessReading::default();
+        if wants_processes && let Some(processes) = &self.processes {
+            reading = processes.read(end);
+        }
         IoScan {
-            at: begin + now.saturating_sub(begin) / 2,
+            at: begin + end.saturating_sub(begin) / 2,
             devices,
-            processes,
-            hung_read,
+            processes: reading.processes,
+            hung_read: reading.hung_read,
             blocked,
-            ..found
+            ..scan
         }
     }
 
@@ -269,24 +267,24 @@ impl Scan {
         if read_bytes_into(&self.diskstats, &mut self.text).is_ok() {
             parse_diskstats(&self.text, &mut self.sample, |_, _| {});
         }
-        let devices = &self.sample.devices;
-        let whole = devices
-            .iter()
-            .zip(partition_parents(devices))
-            .filter(|(_, parent)| parent.is_none());
-        let scanned = whole.map(|(device, _)| ScannedDevice {
-            number: (device.major, device.minor),
-            name: device.name.clone(),
-            io: IoCounters {
-                read_bytes: device.counters.reads.sectors.saturating_mul(SECTOR_BYTES),
-                write_bytes: device.counters.writes.sectors.saturating_mul(SECTOR_BYTES),
-                reads: device.counters.reads.ios,
-                writes: device.counters.writes.ios,
-            },
-        });
+        let mut scanned = Vec::new();
+        for device in whole_devices(&self.sample.devices) {
+            let Counters { reads, writes, .. } = device.counters;
+            let io = IoCounters {
+                read_bytes: reads.sectors.saturating_mul(SECTOR_BYTES),
+                write_bytes: writes.sectors.saturating_mul(SECTOR_BYTES),
+                reads: reads.ios,
+                writes: writes.ios,
+            };
+            if io != IoCounters::default() {
+                scanned.push(ScannedDevice {
+                    number: (device.major, device.minor),
+                    name: device.name.clone(),
+                    io,
+                });
+            }
+        }
         scanned
-            .filter(|device| device.io != IoCounters::default())
-            .collect()
     }
 }
 
@@ -314,13 +312,13 @@ impl Default for Budget {
 
 impl Budget {
     /// Returns whether a scan may begin now.
-    pub(super) fn permits(&mut self, now: Duration) -> bool {
+    fn permits(&mut self, now: Duration) -> bool {
         let passed = now.saturating_sub(self.credited_at.replace(now).unwrap_or(now));
         self.credit_s = (self.credit_s + MAX_CPU_FRACTION * passed.as_secs_f64()).min(MAX_CREDIT_S);
         self.credit_s > 0.0
     }
 
-    pub(super) fn charge(&mut self, cpu: Duration) {
+    fn charge(&mut self, cpu: Duration) {
         self.credit_s -= cpu.as_secs_f64();
     }
 }
@@ -330,13 +328,17 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// The time after which a read is reported to hang.
 const MIN_HUNG_TIME: Duration = Duration::from_secs(2);
 
-/// The processes, and the read of one that hangs.
-type Found = (Option<Arc<ProcessIo>>, Option<HungRead>);
+/// What is known of the processes.
+#[derive(Default)]
+struct ProcessReading {
+    processes: Option<Arc<ProcessIo>>,
+    hung_read: Option<HungRead>,
+}
 
 /// A thread that reads the I/O of processes. It ends when this is dropped, unless its read hangs: a read of /proc/PID/io
 /// hangs with a process that hangs while it starts another program, for example because the disk with that program does
 /// not answer. Cgroups and blocked tasks must be read even then.
-pub(super) struct ProcessThread {
+struct ProcessThread {
     requests: SyncSender<Duration>,
     shared: Arc<Shared<State>>,
     /// The process that the thread reads.
@@ -385,27 +387,25 @@ impl ProcessThread {
     }
 
     /// Returns the requested processes, or the previous ones if reading takes too long; none if the read hangs.
-    fn read(&self, now: Duration) -> Found {
+    fn read(&self, now: Duration) -> ProcessReading {
+        let elapsed = |state: &State| Some(now.saturating_sub(state.begun?));
         // A read that has already missed its time is not waited for again.
-        let is_young = |state: &mut State| {
-            state
-                .begun
-                .is_some_and(|begun| now.saturating_sub(begun) < self.patience)
-        };
-        let state = self.shared.wait_while(self.patience, is_young);
-        let elapsed = state
-            .begun
-            .map_or(Duration::ZERO, |begun| now.saturating_sub(begun));
-        if elapsed < MIN_HUNG_TIME {
-            return (state.found.clone(), None);
+        let state = self.shared.wait_while(self.patience, |state| {
+            elapsed(state).is_some_and(|elapsed| elapsed < self.patience)
+        });
+        match elapsed(&state) {
+            Some(elapsed) if elapsed >= MIN_HUNG_TIME => ProcessReading {
+                processes: None,
+                hung_read: Some(HungRead {
+                    pid: self.current.load(Ordering::Relaxed),
+                    elapsed,
+                }),
+            },
+            _ => ProcessReading {
+                processes: state.found.clone(),
+                hung_read: None,
+            },
         }
-        (
-            None,
-            Some(HungRead {
-                pid: self.current.load(Ordering::Relaxed),
-                elapsed,
-            }),
-        )
     }
 }
 

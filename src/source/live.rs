@@ -42,7 +42,8 @@ struct DeviceDirectory {
     is_listing: bool,
 }
 
-/// Reads samples from `ROOT/proc/diskstats`, `ROOT/proc/uptime` and `ROOT/proc/stat`.
+/// Reads samples from files below `ROOT/proc`: the devices, the time since boot and the CPU times; [if
+/// asked](Self::with_host_state) also the rest of [`Sample::host`].
 pub struct Live<'a> {
     diskstats: SampledFile,
     uptime: SampledFile,
@@ -151,7 +152,7 @@ impl<'a> Live<'a> {
             HostState::default()
         };
         let uptime = self.uptime();
-        sample.cpu = self.cpu(&mut sample.host);
+        sample.cpu = self.read_stat(&mut sample.host);
         sample.at = SampleTime {
             monotonic: Some(self.clock.monotonic()),
             wall: Some(self.clock.wall()),
@@ -200,13 +201,11 @@ impl<'a> Live<'a> {
         let mut words = self.text.trim_ascii().split(u8::is_ascii_whitespace);
         let seconds: f64 = std::str::from_utf8(words.next()?).ok()?.parse().ok()?;
         // The file has two decimals, so rounding restores the exact value.
-        match seconds >= 0.0 {
-            true => Some((seconds * 100.0).round() as u64),
-            false => None,
-        }
+        (seconds >= 0.0).then(|| (seconds * 100.0).round() as u64)
     }
 
-    fn cpu(&mut self, host: &mut HostState) -> Option<CpuTimes> {
+    /// Returns the CPU times; `host` gets the number of blocked tasks.
+    fn read_stat(&mut self, host: &mut HostState) -> Option<CpuTimes> {
         self.stat.read_into(&mut self.text).ok()?;
         if self.reads_host_state {
             host.blocked = parse_blocked(&self.text);
@@ -231,7 +230,8 @@ impl<'a> Live<'a> {
                 && let Some((dirty, writeback)) = parse_dirty_pages(&self.text)
             {
                 let kib = page_size() as u64 / 1024;
-                (host.dirty_kib, host.writeback_kib) = (Some(dirty * kib), Some(writeback * kib));
+                host.dirty_kib = Some(dirty * kib);
+                host.writeback_kib = Some(writeback * kib);
                 return host;
             }
         }
@@ -247,12 +247,7 @@ impl DeviceDirectory {
     /// Combines the devices of the system, which `sample` has, with those of the directory.
     fn read(&self, sample: &mut Sample, on_error: impl FnMut(usize, LineError)) {
         let devices = if self.is_listing {
-            let mut listed = Sample::default();
-            let mut text = Vec::new();
-            if read_bytes_into(&self.path.join("diskstats"), &mut text).is_ok() {
-                parse_diskstats(&text, &mut listed, on_error);
-            }
-            listed.devices
+            self.read_list(on_error)
         } else {
             // The directory may lack device numbers, which the system has.
             self.read_files(sample)
@@ -275,6 +270,38 @@ impl DeviceDirectory {
                 None => sample.devices.push(device),
             }
         }
+    }
+
+    /// Reads DIR/diskstats. Like in iostat, a device that is listed again has its later counters at its first place.
+    fn read_list(&self, mut on_error: impl FnMut(usize, LineError)) -> Vec<Device> {
+        let mut text = Vec::new();
+        if read_bytes_into(&self.path.join("diskstats"), &mut text).is_err() {
+            return Vec::new();
+        }
+        let mut devices: Vec<Device> = Vec::new();
+        let mut places: HashMap<String, usize> = HashMap::new();
+        for (number, line) in (1..).zip(text.split(|byte| *byte == b'\n')) {
+            let mut device = Device::default();
+            match parse_line(line, &mut device) {
+                Ok(()) => {}
+                Err(_) if line.trim_ascii().is_empty() => continue,
+                Err(error) => {
+                    // Where both lists are read, messages have the name of that of the system.
+                    if self.precedence == Precedence::Alone {
+                        on_error(number, error);
+                    }
+                    continue;
+                }
+            }
+            match places.get(&device.name) {
+                Some(place) => devices[*place] = device,
+                None => {
+                    places.insert(device.name.clone(), devices.len());
+                    devices.push(device);
+                }
+            }
+        }
+        devices
     }
 
     /// Reads DIR/block/NAME/stat of every whole device, and DIR/block/NAME/PARTITION/stat of every partition. Like in

@@ -4,11 +4,13 @@
 //! [`Input`] says what is read. A [`SampleSource`] takes the samples, of the running system at their deadlines, and a
 //! [`StepSource`] goes from one to the next, and says which of them end an interval and where time broke.
 
+mod capture_file;
 mod cgroups;
 mod decompress;
 mod device_resolver;
 mod health;
 mod host;
+mod host_reader;
 mod input;
 mod io_scanner;
 mod live;
@@ -22,6 +24,7 @@ mod topology;
 mod tracefs;
 mod until_signal;
 
+pub use self::capture_file::{KeptFile, KeptPlace};
 pub use self::cgroups::cgroup_mount;
 pub use self::device_resolver::DeviceResolver;
 pub use self::health::HealthReader;
@@ -29,13 +32,13 @@ pub use self::host::{
     count_cpus, find_time_zone, has_process_io_capabilities, ignores_hangup, local_time_zone,
     read_hostname, read_machine, read_recording_header, running_host,
 };
+pub use self::host_reader::HostReader;
 pub use self::input::{Input, Stacked};
 pub use self::io_scanner::{IoScanner, ScanScope};
 pub use self::live::{Live, Precedence};
 pub use self::processes::list_ids;
 pub use self::replay::{
-    KeptFile, KeptPlace, Replay, copy_capture_range, is_device_name, is_recording, is_rereadable,
-    open_range,
+    Replay, copy_capture_range, is_device_name, is_recording, is_rereadable, open_range,
 };
 pub use self::sample_source::{
     OnLiveSample, OnWarning, SampleSource, SharedInterval, check_stated, with_stated,

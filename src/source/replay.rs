@@ -1,30 +1,28 @@
 //! Replays a capture from a file or standard input, plain or compressed.
 
-use std::cell::Cell;
-use std::fs::File;
-use std::io::{self, Read, Seek};
-use std::os::fd::{AsFd, AsRawFd};
+use std::io::Seek;
+use std::ops::RangeInclusive;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 
 use anyhow::{Context, Result, bail, ensure};
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp};
 
-use super::decompress::{STANDARD_INPUT, Text, decompress};
+use super::capture_file::{CaptureFile, KeptPlace};
+use super::decompress::Text;
+use super::find_time_zone;
 use super::parse_ahead::ParseAhead;
-use super::until_signal::{UntilSignal, interruption, open_without_waiting};
-use super::{find_time_zone, local_time_zone};
-use crate::capture::{
-    CaptureState, CaptureWarning, LocalTimes, LogFacts, Reader, RecordingHeader, Stated,
-    copy_range, scan_times,
-};
+use super::until_signal::{UntilSignal, interruption};
+use crate::capture::{CaptureState, CaptureWarning, Reader, RecordingHeader, Stated, copy_range};
 use crate::clock::{Clock, RealClock};
-use crate::compression::{MIN_LOST_ZEROS, length_without_zeros};
 use crate::counters::Sample;
 use crate::sanitize::sanitize;
 use crate::time_range::{CaptureTimes, RangeFilter, TimeRange};
+
+/// The size in bytes from which a file is parsed on a separate thread. Parsing a smaller one takes some milliseconds.
+const MIN_PARSE_AHEAD_BYTES: u64 = 1 << 20;
 
 pub struct Replay<'a> {
     /// The name of the capture.
@@ -36,63 +34,6 @@ pub struct Replay<'a> {
     /// The files that follow, the last one first.
     following: Vec<PathBuf>,
 }
-
-/// Returns whether a capture can be read more than once.
-pub fn is_rereadable(path: &Path) -> bool {
-    path.as_os_str() != "-" && path.is_file()
-}
-
-/// Where a kept file is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeptPlace {
-    /// The path by which this process can open it again.
-    path: PathBuf,
-    /// The name of its source in messages.
-    name: String,
-}
-
-/// A temporary file without a name, for what cannot be read twice: what comes from a pipe, or from the running system.
-#[derive(Debug)]
-pub struct KeptFile {
-    pub file: File,
-    pub place: KeptPlace,
-}
-
-impl KeptFile {
-    /// Creates an empty one. Messages call its source `name`.
-    ///
-    /// # Errors
-    /// If none can be created.
-    pub fn create(name: String) -> Result<Self> {
-        let file = tempfile::tempfile().context("cannot create a temporary file")?;
-        let path = Path::new("/proc/self/fd").join(file.as_raw_fd().to_string());
-        let place = KeptPlace { path, name };
-        Ok(Self { file, place })
-    }
-
-    /// Copies a capture, `-` for standard input, until it ends or a signal is received. Also returns the signal.
-    ///
-    /// # Errors
-    /// If it cannot be read, or the file cannot be written.
-    pub fn copy_capture(path: &Path, clock: &dyn Clock) -> Result<(Self, Option<u8>)> {
-        let CaptureFile { name, file, .. } = CaptureFile::open(path, &Stated::default(), clock)?;
-        let mut input = UntilSignal {
-            input: file,
-            position: None,
-            clock,
-        };
-        let mut kept = Self::create(name)?;
-        let copied = io::copy(&mut input, &mut kept.file);
-        let signal = clock.signal();
-        if signal.is_none() {
-            copied.with_context(|| format!("cannot keep {}, to read it twice", kept.place.name))?;
-        }
-        Ok((kept, signal))
-    }
-}
-
-/// The size in bytes from which a file is parsed on a separate thread. Parsing a smaller one takes some milliseconds.
-const MIN_PARSE_AHEAD_BYTES: u64 = 1 << 20;
 
 enum Samples<'a> {
     /// Parses a sample when it is requested.
@@ -128,7 +69,7 @@ impl<'a> Replay<'a> {
             && cpus.get() > 1
             && file.length >= Some(MIN_PARSE_AHEAD_BYTES)
         {
-            let started = ParseAhead::start(file.reader(file.input(None)?.input)?);
+            let started = ParseAhead::start(file.reader(file.interruptible(None)?.file)?);
             let ahead = started.map_err(|error| file.error(error))?;
             return Ok(Self::new(file, Samples::Ahead(ahead)));
         }
@@ -202,7 +143,7 @@ impl<'a> Replay<'a> {
         file: CaptureFile<'a>,
         set_up: impl FnOnce(&mut Reader<Text<UntilSignal<'a>>>),
     ) -> Result<Self> {
-        let mut reader = file.reader(file.input(None)?)?;
+        let mut reader = file.reader(file.interruptible(None)?)?;
         set_up(&mut reader);
         Ok(Self::new(file, Samples::InTurn(Box::new(reader))))
     }
@@ -265,29 +206,35 @@ impl<'a> Replay<'a> {
         if self.has_ended {
             return Ok(false);
         }
-        let found = match &mut self.samples {
-            Samples::InTurn(reader) => loop {
-                let found = reader.next(previous, sample);
-                if !matches!(found, Ok(false)) {
-                    break found;
-                }
-                let Some(path) = self.following.pop() else {
-                    break found;
-                };
-                self.file = CaptureFile::open(&path, &self.file.stated, self.file.clock)?;
-                reader.continue_with(
-                    self.file.text(self.file.input(None)?)?,
-                    self.file.log_facts()?,
-                    self.file.name.clone(),
-                );
-            },
-            Samples::Ahead(ahead) => match self.file.clock.signal() {
-                Some(signal) => Err(interruption(signal)),
-                None => ahead.next(sample),
-            },
-        };
+        let found = self.next_of_files(previous, sample);
         self.has_ended = !matches!(found, Ok(true));
-        found.map_err(|error| self.file.error(error))
+        found
+    }
+
+    /// Reads the next sample of the file, or of those that follow it.
+    fn next_of_files(&mut self, previous: &Sample, sample: &mut Sample) -> Result<bool> {
+        loop {
+            let found = match &mut self.samples {
+                Samples::InTurn(reader) => reader.next(previous, sample),
+                Samples::Ahead(ahead) => match self.file.clock.signal() {
+                    Some(signal) => Err(interruption(signal)),
+                    None => ahead.next(sample),
+                },
+            };
+            if found.map_err(|error| self.file.error(error))? {
+                return Ok(true);
+            }
+            let (Samples::InTurn(reader), Some(path)) = (&mut self.samples, self.following.pop())
+            else {
+                return Ok(false);
+            };
+            self.file = CaptureFile::open(&path, &self.file.stated, self.file.clock)?;
+            reader.continue_with(
+                self.file.text(self.file.interruptible(None)?)?,
+                self.file.log_facts()?,
+                self.file.name.clone(),
+            );
+        }
     }
 
     /// Takes the warnings since the last call.
@@ -335,6 +282,11 @@ impl<'a> Replay<'a> {
     pub fn header(&self) -> Option<&RecordingHeader> {
         self.state().header.as_deref()
     }
+}
+
+/// Returns whether a capture can be read more than once.
+pub fn is_rereadable(path: &Path) -> bool {
+    path.as_os_str() != "-" && path.is_file()
 }
 
 /// Returns whether a word names a recording: `-`, or a file or pipe that exists, unless a device has this name.
@@ -388,188 +340,19 @@ pub fn open_range(range: &TimeRange, replay: &Replay<'_>) -> Result<RangeFilter>
     Ok(RangeFilter::new(range.clone(), zone, whole))
 }
 
-/// Returns the zone and the latest date for the times of a capture: a file ends before it was last changed.
-fn local_times(file: &File, clock: &dyn Clock) -> LocalTimes {
-    // It may be in another zone, or be a pipe that is written meanwhile.
-    let (end, slack) = match changed(file) {
-        Some(time) => (time, SignedDuration::from_hours(24)),
-        None => (clock.wall(), SignedDuration::from_hours(31 * 24)),
-    };
-    let zone = local_time_zone(std::env::var_os("TZ").as_deref());
-    LocalTimes {
-        zone,
-        latest: end.saturating_add(slack).unwrap_or(end),
-    }
-}
-
-/// Returns the time at which a file was last changed; `None` for a pipe.
-fn changed(file: &File) -> Option<Timestamp> {
-    let metadata = file.metadata().ok()?;
-    if !metadata.is_file() {
-        return None;
-    }
-    Timestamp::try_from(metadata.modified().ok()?).ok()
-}
-
 /// Passes the text of the samples of a capture from one time to another to `write`, and returns their number.
 ///
 /// # Errors
 /// If the file cannot be read, and those of `write`.
 pub fn copy_capture_range(
     path: &Path,
-    range: (Timestamp, Timestamp),
-    mut write: impl FnMut(&[u8]) -> Result<()>,
+    range: RangeInclusive<Timestamp>,
+    write: impl FnMut(&[u8]) -> Result<()>,
 ) -> Result<u64> {
     let clock = RealClock::new(None);
     let file = CaptureFile::open(path, &Stated::default(), &clock)?;
-    copy_range(
-        file.text(&file.file)?,
-        range.0..=range.1,
-        |bytes| -> Result<()> { write(bytes) },
-    )
-    .with_context(|| format!("cannot copy from {}", file.name))
-}
-
-/// The file of a capture.
-struct CaptureFile<'a> {
-    /// Its name for messages.
-    name: String,
-    file: File,
-    /// The position at which the capture begins: standard input may have been read in part.
-    start: u64,
-    /// The length of the file; `None` for a pipe or a device, which cannot be read at any position.
-    length: Option<u64>,
-    stated: Stated,
-    clock: &'a dyn Clock,
-}
-
-impl<'a> CaptureFile<'a> {
-    /// Opens a file; `-` is standard input.
-    fn open(path: &Path, stated: &Stated, clock: &'a dyn Clock) -> Result<Self> {
-        let (name, mut file) = if path.as_os_str() == "-" {
-            // Bypasses the buffer of the standard library: poll(2) does not see data in it.
-            let input = io::stdin()
-                .as_fd()
-                .try_clone_to_owned()
-                .context("cannot read standard input")?;
-            (STANDARD_INPUT.to_owned(), File::from(input))
-        } else {
-            let name = path.display().to_string();
-            let file = open_without_waiting(path);
-            (
-                name.clone(),
-                file.with_context(|| format!("cannot open {name}"))?,
-            )
-        };
-        let metadata = file
-            .metadata()
-            .with_context(|| format!("cannot read {name}"))?;
-        if metadata.is_dir() {
-            bail!("{name} is a directory, not a capture");
-        }
-        let length = metadata.is_file().then_some(metadata.len());
-        let start = file.stream_position().unwrap_or(0);
-        Ok(Self {
-            name,
-            file,
-            start,
-            length,
-            stated: stated.clone(),
-            clock,
-        })
-    }
-
-    /// The file, which is read at its own position if there is none.
-    fn input(&self, position: Option<u64>) -> Result<UntilSignal<'a>> {
-        let input = self.file.try_clone().map_err(|error| self.error(error))?;
-        Ok(UntilSignal {
-            input,
-            position,
-            clock: self.clock,
-        })
-    }
-
-    /// Returns the text of the capture, which `input` reads.
-    fn text<R: Read>(&self, input: R) -> Result<Text<R>> {
-        // A file without zeros at its end may still grow.
-        let mut data = u64::MAX;
-        if let Some(length) = self.length
-            && let Ok(end) = length_without_zeros(&self.file, MIN_LOST_ZEROS)
-            && end < length
-        {
-            data = end.saturating_sub(self.start);
-        }
-        decompress(input, data, &self.name).map_err(|error| self.error(error))
-    }
-
-    fn reader<R: Read>(&self, input: R) -> Result<Reader<Text<R>>> {
-        let mut reader = self.new_reader(input)?;
-        reader.set_log_facts(self.log_facts()?);
-        Ok(reader)
-    }
-
-    fn new_reader<R: Read>(&self, input: R) -> Result<Reader<Text<R>>> {
-        Ok(Reader::with_times(
-            self.text(input)?,
-            local_times(&self.file, self.clock),
-            self.stated.clone(),
-        ))
-    }
-
-    /// Returns what the whole file shows if it is a log; `None` for other captures and for pipes.
-    ///
-    /// # Errors
-    /// If it has lines of several hosts. What else is wrong with it is said when it is read.
-    fn log_facts(&self) -> Result<Option<LogFacts>> {
-        if self.length.is_none() {
-            return Ok(None);
-        }
-        let reader = self.new_reader(self.input(Some(self.start))?)?;
-        match reader.scan_log() {
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(self.error(error)),
-            facts => Ok(facts.unwrap_or_default()),
-        }
-    }
-
-    fn error(&self, error: io::Error) -> anyhow::Error {
-        anyhow::Error::from(error).context(format!("cannot read {}", self.name))
-    }
-
-    /// Adds its times to those of the files before it; none if it is a pipe.
-    ///
-    /// # Errors
-    /// If it cannot be read.
-    fn scan_times(&self, times: &mut Option<CaptureTimes>) -> Result<()> {
-        if self.length.is_none() {
-            return Ok(());
-        }
-        let has_times = Cell::new(false);
-        let mut observe = |at| {
-            has_times.set(true);
-            match times {
-                Some(times) => times.observe(at),
-                None => *times = Some(CaptureTimes::new(at)),
-            }
-        };
-        if self.stated.host.is_none() {
-            scan_times(self.text(self.input(Some(self.start))?)?, &mut observe)
-                .map_err(|error| self.error(error))?;
-        }
-        if !has_times.get() {
-            // The times of other captures, of logs, and of one host, are known only with their samples.
-            let mut reader = self.reader(self.input(Some(self.start))?)?;
-            let (mut previous, mut sample) = (Sample::default(), Sample::default());
-            while reader
-                .next(&previous, &mut sample)
-                .map_err(|error| self.error(error))?
-            {
-                reader.take_warnings();
-                sample.at.wall.into_iter().for_each(&mut observe);
-                std::mem::swap(&mut previous, &mut sample);
-            }
-        }
-        Ok(())
-    }
+    copy_range(file.text(&file.file)?, range, write)
+        .with_context(|| format!("cannot copy from {}", file.name))
 }
 
 #[cfg(test)]

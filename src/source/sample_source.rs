@@ -8,7 +8,7 @@ use anyhow::{Result, anyhow, bail, ensure};
 
 use super::input::{Input, Stacked};
 use super::{
-    DeviceResolver, HealthReader, IoScanner, Live, Replay, open_range, read_hostname, read_machine,
+    DeviceResolver, HostReader, Live, Replay, open_range, read_hostname, read_machine,
     read_recording_header, reread_topology,
 };
 use crate::baselines::RecordedBaselines;
@@ -62,15 +62,12 @@ enum SourceKind<'a> {
 }
 
 struct LiveSource<'a> {
-    live: Live<'a>,
+    host: HostReader<'a>,
     interval: SharedInterval,
     /// True if samples are also taken within long intervals.
     subdivides: bool,
     /// `None` before the first sample.
     deadlines: Option<SampleDeadlines>,
-    /// `None` if cgroups and processes are not scanned.
-    scanner: Option<IoScanner>,
-    health: HealthReader,
     on_sample: Option<OnLiveSample<'a>>,
 }
 
@@ -99,20 +96,13 @@ impl<'a> SampleSource<'a> {
                 Replay::open_all(path, &input.more, &input.stated, clock)?,
             );
         }
-        let live = Live::new(&input.root, clock).with_host_state();
-        let health = HealthReader::start(&input.root, clock)?;
-        let mut scanner = None;
-        if input.scans_io {
-            scanner = Some(IoScanner::start(&input.root, clock, input.scan_scope)?);
-        }
+        let scans = input.scans_io.then_some(input.scan_scope);
         let interval = input.interval.unwrap_or(DEFAULT_INTERVAL);
         let source = LiveSource {
-            live,
+            host: HostReader::start(&input.root, clock, scans)?,
             interval: SharedInterval(Arc::new(Mutex::new(interval))),
             subdivides: false,
             deadlines: None,
-            scanner,
-            health,
             on_sample: None,
         };
         Ok(Self::new(input, SourceKind::Live(Box::new(source))))
@@ -193,16 +183,14 @@ impl<'a> SampleSource<'a> {
     /// Reads the facts about the health of devices at once, because trouble begins.
     pub fn refresh_health(&mut self) {
         if let Some(source) = self.live() {
-            source.health.request();
+            source.host.health.request();
         }
     }
 
     /// Notes whether a device of the running system is in trouble or may be.
     pub fn note_trouble(&mut self, is_in_trouble: bool) {
-        if let Some(LiveSource {
-            scanner: Some(scanner),
-            ..
-        }) = self.live()
+        if let Some(source) = self.live()
+            && let Some(scanner) = &source.host.scanner
         {
             scanner.note_trouble(is_in_trouble);
         }
@@ -211,7 +199,7 @@ impl<'a> SampleSource<'a> {
     /// The name of the source in messages.
     pub fn name(&self) -> String {
         match &self.kind {
-            SourceKind::Live(source) => source.live.name(),
+            SourceKind::Live(source) => source.host.live.name(),
             SourceKind::Received(_) => "samples".to_owned(),
             SourceKind::Replay(source) => source.replay.name().to_owned(),
         }
@@ -250,9 +238,7 @@ impl<'a> SampleSource<'a> {
         let deadlines = source.deadlines.as_mut()?;
         deadlines.set_interval(interval, max_step, now);
         let next = deadlines.next(now);
-        if let Some(scanner) = &mut source.scanner {
-            scanner.request(next.0);
-        }
+        source.host.request(next.0);
         Some(next)
     }
 
@@ -331,18 +317,18 @@ impl<'a> SampleSource<'a> {
 
     /// Describes the host; nothing is known of a capture without a header.
     pub fn host(&self) -> RecordingHeader {
-        match self.is_live() {
-            true => read_recording_header(&self.input.root, &Topology::default()),
-            false => self.header().cloned().unwrap_or_default(),
+        if self.is_live() {
+            return read_recording_header(&self.input.root, &Topology::default());
         }
+        self.header().cloned().unwrap_or_default()
     }
 
     /// Returns the name of the host; `None` for a capture that does not name it.
     pub fn host_name(&self) -> Option<String> {
-        match self.is_live() {
-            true => read_hostname(&self.input.root),
-            false => self.header()?.host.clone(),
+        if self.is_live() {
+            return read_hostname(&self.input.root);
         }
+        self.header()?.host.clone()
     }
 
     /// Returns the machine as its firmware identifies itself; that of a capture without a header is unknown.
@@ -416,21 +402,9 @@ impl LiveSource<'_> {
                 error.to_string(),
             ));
         };
-        if self.deadlines.is_none() {
-            self.health.wait_for_first();
-            self.scanner.iter().for_each(IoScanner::wait_for_first);
-            self.live.read_first(sample, on_error)?;
-        } else {
-            self.live.read(sample, on_error)?;
-        }
-        let now = sample.at.monotonic.unwrap_or_default();
-        sample.io_scan = match &mut self.scanner {
-            Some(scanner) => scanner.latest(now),
-            None => None,
-        };
-        sample.health = self.health.latest(now);
+        self.host.read(sample, on_error)?;
         if let Some(on_sample) = &mut self.on_sample {
-            on_sample(sample, &self.live);
+            on_sample(sample, &self.host.live);
         }
         Ok(true)
     }

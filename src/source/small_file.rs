@@ -4,7 +4,7 @@
 use std::fs::{File, OpenOptions, read_dir};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::thread;
@@ -13,7 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use rustix::fs::{OFlags, fcntl_setfl};
 
-use super::until_signal::{UntilSignal, open_without_waiting};
+use super::until_signal::{UntilSignal, open_unblocked, open_without_waiting};
 use crate::clock::{Clock, poll_inputs};
 use crate::os_error::is_lack_of_descriptors;
 
@@ -33,7 +33,7 @@ pub(super) fn read_bytes(path: &Path) -> Option<Vec<u8>> {
 /// # Errors
 /// If the file cannot be read or is too large.
 pub(super) fn read_bytes_into(path: &Path, bytes: &mut Vec<u8>) -> io::Result<()> {
-    read_all(&open_unblocked(path)?, bytes)
+    read_all(&open(path)?, bytes)
 }
 
 /// The longest wait for data from a FIFO.
@@ -41,12 +41,8 @@ const MAX_FIFO_WAIT: Duration = Duration::from_millis(100);
 
 /// Opens a file of /proc or /sys. A FIFO in its place, as in a made or damaged copy of them, must not stop the program: it has
 /// data soon, or counts as a file that cannot be read.
-fn open_unblocked(path: &Path) -> io::Result<File> {
-    let flags = OFlags::NONBLOCK.bits().cast_signed();
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags)
-        .open(path)?;
+fn open(path: &Path) -> io::Result<File> {
+    let file = open_unblocked(path)?;
     if file.metadata()?.file_type().is_fifo() {
         if poll_inputs(Some(MAX_FIFO_WAIT), &[Some(file.as_fd())]) == [false] {
             return Err(io::Error::new(
@@ -89,7 +85,7 @@ impl SampledFile {
     /// # Errors
     /// If the file cannot be read or is too large.
     pub(super) fn read_into(&mut self, bytes: &mut Vec<u8>) -> io::Result<()> {
-        match (open_unblocked(&self.path), &mut self.file) {
+        match (open(&self.path), &mut self.file) {
             (Ok(file), kept) => read_all(kept.insert(file), bytes),
             (Err(error), Some(kept)) if is_lack_of_descriptors(&error) => {
                 kept.seek(SeekFrom::Start(0))?;
@@ -137,7 +133,7 @@ pub fn read_json_object(path: &Path, clock: &dyn Clock) -> Result<Option<String>
         bail!("{name} is a directory");
     }
     let mut file = UntilSignal {
-        input: file,
+        file,
         position: None,
         clock,
     };

@@ -73,7 +73,7 @@ impl ReadFailure {
 /// Takes samples, and says which of them end an interval.
 pub struct StepSource<'a> {
     input: &'a Input,
-    clock: &'a dyn Clock,
+    pub(crate) clock: &'a dyn Clock,
     pub samples: SampleSource<'a>,
     /// True if samples of the running system are also taken within long intervals.
     subdivides: bool,
@@ -91,7 +91,7 @@ pub struct StepSource<'a> {
     /// The samples missed in the interval so far.
     pub missed_samples: u64,
     /// True if the next step begins a new interval.
-    is_over: bool,
+    begins_interval: bool,
     /// The number of samples read so far.
     pub sample_count: u64,
     /// The number of samples after which the source ends, unless it fails there; `None` to read all.
@@ -122,7 +122,7 @@ impl<'a> StepSource<'a> {
             has_break: false,
             steps: 0,
             missed_samples: 0,
-            is_over: false,
+            begins_interval: false,
             sample_count: 0,
             max_samples: None,
             resampling: Resampling::new(input.interval, SampleTime::default()),
@@ -196,27 +196,35 @@ impl<'a> StepSource<'a> {
     /// # Errors
     /// When the source cannot be read; with `strict` also on a warning about a capture.
     pub fn next(&mut self, on_warning: OnWarning<'_>) -> Result<Next> {
-        if std::mem::take(&mut self.is_over) {
-            (self.steps, self.missed_samples) = (0, 0);
+        if std::mem::take(&mut self.begins_interval) {
+            self.steps = 0;
+            self.missed_samples = 0;
         }
-        if !std::mem::take(&mut self.has_break) {
-            if let Some(next) = self.read(on_warning)? {
-                return Ok(next);
-            }
-            if elapsed(&self.newest, &self.incoming).is_some()
-                && elapsed(self.first(), &self.incoming).is_some()
-            {
-                return Ok(self.advance());
-            }
-            if self.steps > 0 {
-                (self.has_break, self.is_over) = (true, true);
-                return Ok(Next::Rest);
-            }
+        if std::mem::take(&mut self.has_break) {
+            return Ok(self.take_break());
         }
+        if let Some(next) = self.read(on_warning)? {
+            return Ok(next);
+        }
+        if elapsed(&self.newest, &self.incoming).is_some()
+            && elapsed(self.first(), &self.incoming).is_some()
+        {
+            return Ok(self.advance());
+        }
+        if self.steps > 0 {
+            self.has_break = true;
+            self.begins_interval = true;
+            return Ok(Next::Rest);
+        }
+        Ok(self.take_break())
+    }
+
+    /// Begins a segment with the sample that was read.
+    fn take_break(&mut self) -> Next {
         self.accept();
         self.begin_segment();
         self.is_preceding &= self.samples.is_preceding();
-        Ok(Next::Break)
+        Next::Break
     }
 
     /// Waits until the next sample is due, and reads it into `incoming`. Returns what is next if there is none.
@@ -245,18 +253,18 @@ impl<'a> StepSource<'a> {
                 self.missed_samples = self.missed_samples.saturating_add(1);
             }
         }
-        let is_over = self.max_samples.is_some_and(|max| self.sample_count >= max);
+        let has_enough = self.max_samples.is_some_and(|max| self.sample_count >= max);
         let found = self
             .samples
             .read(&self.newest, &mut self.incoming, on_warning);
         match found {
-            Ok(true) if !is_over => {
+            Ok(true) if !has_enough => {
                 self.sample_count += 1;
                 Ok(None)
             }
             // A shorter interval may be left at the end of an aggregated capture.
             Ok(_) if self.steps > 0 => {
-                self.is_over = true;
+                self.begins_interval = true;
                 Ok(Some(Next::Rest))
             }
             Ok(_) => Ok(Some(Next::End)),
@@ -289,9 +297,9 @@ impl<'a> StepSource<'a> {
         if !is_preceding && std::mem::take(&mut self.is_preceding) {
             self.resampling = Resampling::new(self.input.interval, self.first().at);
         }
-        self.is_over = is_preceding || self.is_due();
+        self.begins_interval = is_preceding || self.is_due();
         Next::Step {
-            ends: self.is_over,
+            ends: self.begins_interval,
             is_preceding,
         }
     }

@@ -13,18 +13,20 @@ use crate::clock::{Clock, WaitOutcome};
 /// Opens a file for reading. A FIFO without a writer is open at once, too: open(2) would wait for one and be deaf to signals,
 /// but [`UntilSignal`] waits for its first bytes and is not.
 pub(super) fn open_without_waiting(path: &Path) -> io::Result<File> {
-    let flags = OFlags::NONBLOCK.bits().cast_signed();
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags)
-        .open(path)?;
+    let file = open_unblocked(path)?;
     fcntl_setfl(&file, OFlags::empty())?;
     Ok(file)
 }
 
+/// Opens a file whose reads do not wait for data.
+pub(super) fn open_unblocked(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    OpenOptions::new().read(true).custom_flags(flags).open(path)
+}
+
 /// A reader whose reads fail once a signal is received, even while a read waits for data from a pipe.
 pub(super) struct UntilSignal<'a> {
-    pub(super) input: File,
+    pub(super) file: File,
     /// The position of the next read of a file, if the position of another reader must not move.
     pub(super) position: Option<u64>,
     pub(super) clock: &'a dyn Clock,
@@ -32,13 +34,13 @@ pub(super) struct UntilSignal<'a> {
 
 impl Read for UntilSignal<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        if let WaitOutcome::Signal(signal) = self.clock.wait(None, Some(self.input.as_fd())) {
+        if let WaitOutcome::Signal(signal) = self.clock.wait(None, Some(self.file.as_fd())) {
             return Err(interruption(signal));
         }
         let Some(position) = &mut self.position else {
-            return self.input.read(into);
+            return self.file.read(into);
         };
-        let read = self.input.read_at(into, *position)?;
+        let read = self.file.read_at(into, *position)?;
         *position += read as u64;
         Ok(read)
     }

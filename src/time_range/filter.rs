@@ -76,22 +76,20 @@ enum Target {
 }
 
 impl Bound {
-    /// Takes the times up to the previous sample and up to this one. A bound is passed by the interval whose middle is
-    /// after it.
+    /// Takes the times up to the previous sample and up to this one.
     fn observe(&mut self, before: &CaptureTimes, now: &CaptureTimes) {
-        let (at, from, to) = match self.target {
-            Target::At(at) => (
+        self.is_passed |= match self.target {
+            Target::At(at) => is_passed(
                 at.as_nanosecond(),
                 before.last.as_nanosecond(),
                 now.last.as_nanosecond(),
             ),
-            Target::AfterStart(at) => (
+            Target::AfterStart(at) => is_passed(
                 at.as_nanos(),
                 before.elapsed.as_nanos(),
                 now.elapsed.as_nanos(),
             ),
         };
-        self.is_passed |= at <= from || at - from < to - at;
     }
 
     fn is_within(&self, times: &CaptureTimes) -> bool {
@@ -108,6 +106,11 @@ impl Bound {
             Target::AfterStart(at) => first.saturating_add(at).unwrap_or(Timestamp::MAX),
         }
     }
+}
+
+/// Returns whether the middle of an interval is after `at`; all are times in ns.
+fn is_passed(at: i128, from: i128, to: i128) -> bool {
+    at <= from || at - from < to - at
 }
 
 impl RangeFilter {
@@ -180,14 +183,15 @@ impl RangeFilter {
             return None;
         }
         for bound in [&self.begin, &self.end].into_iter().flatten() {
-            if let Some(again) = bound.again
+            // Only a time of the clock occurs again.
+            if let (Some(again), Target::At(taken)) = (bound.again, bound.target)
                 && again <= latest
             {
                 self.has_noted = true;
                 let Bound { option, point, .. } = bound;
-                let taken = self.text(bound.moment(latest));
                 return Some(format!(
-                    "{option} {point} occurs more than once in the capture; taken as {taken}"
+                    "{option} {point} occurs more than once in the capture; taken as {}",
+                    self.text(taken)
                 ));
             }
         }
@@ -261,20 +265,26 @@ impl RangeFilter {
     }
 
     fn require_within(&self, times: &CaptureTimes) -> Result<(), String> {
-        let mut bounds = [&self.begin, &self.end].into_iter().flatten();
-        let Some(outside) = bounds.find(|bound| !bound.is_within(times)) else {
+        if let Some(begin) = &self.begin
+            && !begin.is_within(times)
+        {
+            return Err(self.outside_message(begin.option, &begin.point, Some(times)));
+        }
+        let Some(end) = &self.end else {
             return Ok(());
         };
-        // An end whose time of day occurs only before the beginning.
-        if let (Some(begin), Some(end), Target::At(at)) = (&self.begin, &self.end, outside.target)
-            && outside.option == end.option
+        if end.is_within(times) {
+            return Ok(());
+        }
+        // A time of day that occurs only before the beginning.
+        if self.begin.is_some()
+            && let Target::At(at) = end.target
             && let Some(earlier) = end.point.moments_from(times.first, &self.zone).next()
             && earlier < at
-            && begin.is_within(times)
         {
             return Err(self.order_message());
         }
-        Err(self.outside_message(outside.option, &outside.point, Some(times)))
+        Err(self.outside_message(end.option, &end.point, Some(times)))
     }
 
     fn order_message(&self) -> String {
@@ -345,7 +355,7 @@ mod tests {
         RangeFilter::new(range, zone(), None)
     }
 
-    /// The indices of the samples in a range, from first to last, and the note on it.
+    /// The indices of the samples in a range.
     fn samples(filter: &mut RangeFilter, times: &[&str]) -> Result<Vec<usize>, String> {
         let mut within = Vec::new();
         for (index, at) in times.iter().enumerate() {

@@ -237,55 +237,56 @@ mod tests {
 
     #[test]
     fn durations_are_from_the_start_or_the_end() {
-        let minutes = |n: i64| SignedDuration::from_mins(n);
-        assert_eq!(kind("+5m"), Kind::AfterStart(minutes(5)));
-        assert_eq!(kind("-10m"), Kind::BeforeEnd(minutes(10)));
-        assert_eq!(kind("-1h30m"), Kind::BeforeEnd(minutes(90)));
-        assert_eq!(kind("-1.5h"), Kind::BeforeEnd(minutes(90)));
-        assert_eq!(kind("+2d"), Kind::AfterStart(minutes(2880)));
-        assert_eq!(kind("+90"), Kind::AfterStart(SignedDuration::from_secs(90)));
-        assert_eq!(
-            kind("-1m30"),
-            Kind::BeforeEnd(SignedDuration::from_secs(90))
-        );
-        assert_eq!(
-            kind("+250ms"),
-            Kind::AfterStart(SignedDuration::from_millis(250))
-        );
-        assert_eq!(kind("-0"), Kind::BeforeEnd(SignedDuration::ZERO));
+        let minutes = SignedDuration::from_mins;
+        for (text, expected) in [
+            ("+5m", Kind::AfterStart(minutes(5))),
+            ("-10m", Kind::BeforeEnd(minutes(10))),
+            ("-1h30m", Kind::BeforeEnd(minutes(90))),
+            ("-1.5h", Kind::BeforeEnd(minutes(90))),
+            ("+2d", Kind::AfterStart(minutes(2880))),
+            ("+90", Kind::AfterStart(SignedDuration::from_secs(90))),
+            ("-1m30", Kind::BeforeEnd(SignedDuration::from_secs(90))),
+            ("+250ms", Kind::AfterStart(SignedDuration::from_millis(250))),
+            ("-0", Kind::BeforeEnd(SignedDuration::ZERO)),
+        ] {
+            assert_eq!(kind(text), expected, "{text}");
+        }
     }
 
     #[test]
     fn times_of_day_have_minutes_and_perhaps_seconds() {
-        let at = |hour, minute, second, nanosecond| {
-            Kind::TimeOfDay(Time::new(hour, minute, second, nanosecond).unwrap())
-        };
-        assert_eq!(kind("16:04"), at(16, 4, 0, 0));
-        assert_eq!(kind("8:04"), at(8, 4, 0, 0));
-        assert_eq!(kind(" 16:04:47 "), at(16, 4, 47, 0));
-        assert_eq!(kind("16:04:47.25"), at(16, 4, 47, 250_000_000));
-        assert_eq!(kind("16:04:47.123456789"), at(16, 4, 47, 123_456_789));
+        for (text, [hour, minute, second], nanosecond) in [
+            ("16:04", [16, 4, 0], 0),
+            ("8:04", [8, 4, 0], 0),
+            (" 16:04:47 ", [16, 4, 47], 0),
+            ("16:04:47.25", [16, 4, 47], 250_000_000),
+            ("16:04:47.123456789", [16, 4, 47], 123_456_789),
+        ] {
+            let time = Time::new(hour, minute, second, nanosecond).unwrap();
+            assert_eq!(kind(text), Kind::TimeOfDay(time), "{text}");
+        }
     }
 
     #[test]
     fn dates_may_have_a_time_and_a_zone() {
-        let local = |text: &str| Kind::Local(text.parse().unwrap());
-        assert_eq!(kind("2026-11-20T16:04"), local("2026-11-20T16:04:00"));
-        assert_eq!(
-            kind("2026-11-20 16:04:47.5"),
-            local("2026-11-20T16:04:47.5")
-        );
-        assert_eq!(kind("2026-11-20"), local("2026-11-20T00:00:00"));
-        let absolute = |text: &str| Kind::Absolute(text.parse().unwrap());
-        assert_eq!(kind("2026-11-20T16:04Z"), absolute("2026-11-20T16:04:00Z"));
-        assert_eq!(
-            kind("2026-11-20T16:04:47+01:00"),
-            absolute("2026-11-20T15:04:47Z")
-        );
-        assert_eq!(
-            kind("2026-11-20 16:04+0530"),
-            absolute("2026-11-20T10:34:00Z")
-        );
+        for (text, local) in [
+            ("2026-11-20T16:04", "2026-11-20T16:04:00"),
+            ("2026-11-20 16:04:47.5", "2026-11-20T16:04:47.5"),
+            ("2026-11-20", "2026-11-20T00:00:00"),
+        ] {
+            assert_eq!(kind(text), Kind::Local(local.parse().unwrap()), "{text}");
+        }
+        for (text, absolute) in [
+            ("2026-11-20T16:04Z", "2026-11-20T16:04:00Z"),
+            ("2026-11-20T16:04:47+01:00", "2026-11-20T15:04:47Z"),
+            ("2026-11-20 16:04+0530", "2026-11-20T10:34:00Z"),
+        ] {
+            assert_eq!(
+                kind(text),
+                Kind::Absolute(absolute.parse().unwrap()),
+                "{text}"
+            );
+        }
     }
 
     /// The moments of a point from a time on, in a zone with summer time from the last Sunday of March to that of
@@ -314,27 +315,15 @@ mod tests {
 
     #[test]
     fn a_time_of_day_occurs_on_this_day_or_another() {
-        let next = |time: &str, from: &str| moments(time, from)[0].clone();
-        assert_eq!(
-            next("16:04:00", "2026-11-20T15:04:00Z"),
-            "2026-11-20T15:04:00Z"
-        );
-        assert_eq!(
-            next("16:04:00", "2026-11-20T15:04:00.1Z"),
-            "2026-11-21T15:04:00Z"
-        );
-        assert_eq!(
-            next("00:10:00", "2026-11-20T23:05:00Z"),
-            "2026-11-20T23:10:00Z"
-        );
-        assert_eq!(
-            next("02:30:00", "2026-10-25T00:31:00Z"),
-            "2026-10-25T01:30:00Z"
-        );
-        assert_eq!(
-            next("02:30:00", "2026-03-28T01:31:00Z"),
-            "2026-03-30T00:30:00Z"
-        );
+        for (time, from, next) in [
+            ("16:04:00", "2026-11-20T15:04:00Z", "2026-11-20T15:04:00Z"),
+            ("16:04:00", "2026-11-20T15:04:00.1Z", "2026-11-21T15:04:00Z"),
+            ("00:10:00", "2026-11-20T23:05:00Z", "2026-11-20T23:10:00Z"),
+            ("02:30:00", "2026-10-25T00:31:00Z", "2026-10-25T01:30:00Z"),
+            ("02:30:00", "2026-03-28T01:31:00Z", "2026-03-30T00:30:00Z"),
+        ] {
+            assert_eq!(moments(time, from)[0], next, "{time} from {from} on");
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::named_device::{DeviceKey, NamedDevice};
 pub(crate) use self::names::nvme_head;
-pub use self::names::{natural_key, partition_parents, possible_disks};
+pub use self::names::{natural_key, partition_parents, possible_disks, whole_devices};
 pub use self::node::{DeviceClass, Kind, Node};
 pub use self::provider::{Machine, Provider, bounded_text};
 use crate::counters::Device;
@@ -75,6 +75,29 @@ impl Topology {
             depths,
             shared_identities,
         }
+    }
+
+    /// Infers kinds, partitions and the paths of NVMe multipath disks from names and major numbers.
+    pub fn from_names(devices: &[Device]) -> Self {
+        let mut nodes = Vec::with_capacity(devices.len());
+        for (device, parent) in devices.iter().zip(partition_parents(devices)) {
+            let mut node = Node {
+                name: device.name.clone(),
+                major: device.major,
+                minor: device.minor,
+                ..Node::default()
+            };
+            match parent {
+                Some(disk) => {
+                    node.kind = Kind::Partition;
+                    node.backing_devices.push(devices[disk].name.clone());
+                }
+                None => node.kind = Kind::from_name(&device.name),
+            }
+            nodes.push(node);
+        }
+        link_nvme_paths(&mut nodes);
+        Self::new(nodes)
     }
 
     /// An estimate of its memory in bytes: each device has a name in two maps and a few other short texts.
@@ -151,6 +174,12 @@ impl Topology {
         indices.iter().map(|index| &self.nodes[*index])
     }
 
+    /// Returns whether a disk is a path of a multipath device of device-mapper.
+    pub fn is_path(&self, name: &str) -> bool {
+        self.holders(name)
+            .any(|holder| holder.kind == Kind::Multipath)
+    }
+
     /// Returns whether a device is of use: it is no unused RAM disk, nor an unused device that has no size because nothing
     /// backs it, such as a loop device without a file.
     pub fn is_of_use(&self, node: &Node) -> bool {
@@ -175,17 +204,17 @@ impl Topology {
         }
     }
 
-    /// Returns the disk that `name` is a partition of; empty if that disk is not known, `None` for a whole device. An
-    /// unknown device counts as whole.
+    /// Returns the disk that `name` is a partition of; `None` if that disk is not known, or for a whole device.
     pub fn disk_of(&self, name: &str) -> Option<&str> {
         let node = self.node(name)?;
-        if node.kind != Kind::Partition {
-            return None;
-        }
-        Some(match node.backing_devices.first() {
-            Some(disk) => disk,
-            None => "",
-        })
+        let disk = node.backing_devices.first()?;
+        (node.kind == Kind::Partition).then_some(disk)
+    }
+
+    /// Returns whether `name` is a whole device, as an unknown one counts.
+    pub fn is_whole(&self, name: &str) -> bool {
+        self.node(name)
+            .is_none_or(|node| node.kind != Kind::Partition)
     }
 
     /// The loop devices that had no file. Once one completes requests, it has one, and this description is out of date.
@@ -197,18 +226,14 @@ impl Topology {
         unbound.map(|node| node.name.as_str())
     }
 
-    /// Returns whether `name` is a whole device; see [`Self::disk_of`].
-    pub fn is_whole(&self, name: &str) -> bool {
-        self.disk_of(name).is_none()
-    }
-
     /// Merges two descriptions of one system, such as sysfs and the directory of `iostat +f`: if both have a device,
-    /// this description is used, unless it has a partition without a disk. Whole devices that `other` lists follow in
-    /// its order, after those that only this one lists.
+    /// this description is used, unless it has a partition without a disk, whose disk is not here either. Whole devices
+    /// that `other` lists follow in its order, after those that only this one lists.
     pub fn merge(&self, other: &Self) -> Self {
         let mut merged = Vec::new();
         for node in &self.nodes {
-            if other.node(&node.name).is_none() || !other.is_whole(&node.name) {
+            let is_listed_as_whole = other.node(&node.name).is_some() && other.is_whole(&node.name);
+            if !is_listed_as_whole {
                 merged.push(self.merged_node(other, node));
             }
         }
@@ -220,11 +245,17 @@ impl Topology {
         Self::new(merged)
     }
 
+    fn has_disk_of(&self, partition: &Node) -> bool {
+        let disk = partition.backing_devices.first();
+        disk.is_some_and(|disk| self.node(disk).is_some() && self.is_whole(disk))
+    }
+
     /// Returns what is known of the device of this node here or, unless it is known here, in the other description.
     fn merged_node(&self, other: &Self, node: &Node) -> Node {
         let own = self.node(&node.name);
         match (own, other.node(&node.name)) {
             (Some(own), _) if !own.is_orphan_partition() => own.clone(),
+            (Some(own), Some(theirs)) if self.has_disk_of(theirs) => own.clone(),
             (_, Some(theirs)) => theirs.clone(),
             _ => own.unwrap_or(node).clone(),
         }
@@ -252,15 +283,16 @@ fn shared_identities(nodes: &[Node]) -> HashSet<String> {
 fn depths(nodes: &[Node], index_by_name: &HashMap<String, usize>) -> Vec<usize> {
     let mut depths = vec![0; nodes.len()];
     let mut is_visited = vec![false; nodes.len()];
-    // Devices on the way down, each with the index of the backing device that is visited next.
-    let mut path: Vec<(usize, usize)> = Vec::new();
+    // The index of the backing device of each that is visited next, and the devices on the way down.
+    let mut next = vec![0; nodes.len()];
+    let mut path = Vec::new();
     for start in 0..nodes.len() {
         if !is_visited[start] {
             is_visited[start] = true;
-            path.push((start, 0));
+            path.push(start);
         }
-        while let Some(&mut (index, ref mut next)) = path.last_mut() {
-            let Some(backing) = nodes[index].backing_devices.get(*next) else {
+        while let Some(device) = path.last().copied() {
+            let Some(backing) = nodes[device].backing_devices.get(next[device]) else {
                 path.pop();
                 continue;
             };
@@ -268,42 +300,17 @@ fn depths(nodes: &[Node], index_by_name: &HashMap<String, usize>) -> Vec<usize> 
             if let Some(below) = index_by_name.get(backing) {
                 if !is_visited[*below] {
                     is_visited[*below] = true;
-                    path.push((*below, 0));
+                    path.push(*below);
                     continue;
                 }
                 // In a circle, a device that is still on the path counts as 0.
                 depth_below = depths[*below];
             }
-            *next += 1;
-            depths[index] = depths[index].max(1 + depth_below);
+            next[device] += 1;
+            depths[device] = depths[device].max(1 + depth_below);
         }
     }
     depths
-}
-
-impl Topology {
-    /// Infers kinds, partitions and the paths of NVMe multipath disks from names and major numbers.
-    pub fn from_names(devices: &[Device]) -> Self {
-        let mut nodes = Vec::with_capacity(devices.len());
-        for (device, parent) in devices.iter().zip(partition_parents(devices)) {
-            let mut node = Node {
-                name: device.name.clone(),
-                major: device.major,
-                minor: device.minor,
-                ..Node::default()
-            };
-            match parent {
-                Some(disk) => {
-                    node.kind = Kind::Partition;
-                    node.backing_devices.push(devices[disk].name.clone());
-                }
-                None => node.kind = Kind::from_name(&device.name),
-            }
-            nodes.push(node);
-        }
-        link_nvme_paths(&mut nodes);
-        Self::new(nodes)
-    }
 }
 
 /// Adds the paths of NVMe multipath disks to their backing devices: `nvme0n1` is on `nvme0c0n1` and `nvme0c1n1`, the
@@ -385,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_of_unknown_standing_is_a_partition_of_a_nameless_disk() {
+    fn a_partition_of_an_unknown_disk_is_no_whole_device() {
         let topology = Topology::new(vec![
             node("sda", &[]),
             partition("sda1", &["sda"]),
@@ -393,7 +400,7 @@ mod tests {
         ]);
         assert_eq!(
             ["sda", "sda1", "x", "y"].map(|name| topology.disk_of(name)),
-            [None, Some("sda"), Some(""), None]
+            [None, Some("sda"), None, None]
         );
         assert!(topology.is_whole("y") && !topology.is_whole("x"));
     }
@@ -428,7 +435,7 @@ mod tests {
         );
         assert_eq!(
             ["sda", "sdb", "sdx", "sda1", "sdx1", "y"].map(|name| merged.disk_of(name)),
-            [None, None, None, Some("sda"), Some("sdx"), Some("")]
+            [None, None, None, Some("sda"), Some("sdx"), None]
         );
     }
 

@@ -30,6 +30,12 @@ pub fn partition_parents(devices: &[Device]) -> Vec<Option<usize>> {
     parents
 }
 
+/// Returns the devices that are no partitions.
+pub fn whole_devices(devices: &[Device]) -> impl Iterator<Item = &Device> {
+    let parents = std::iter::zip(devices, partition_parents(devices));
+    parents.filter_map(|(device, parent)| parent.is_none().then_some(device))
+}
+
 /// Returns the names of the disks that a partition called `name` could be on, the longest first.
 pub fn possible_disks(name: &str) -> [Option<&str>; 2] {
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());

@@ -46,12 +46,9 @@ impl CgroupTotals {
                 };
                 let total = self.0.entry(key.clone()).or_default();
                 (total.device, total.cgroup) = key.clone();
-                let is_at_limit = cgroup.limits.iter().any(|limit| limit.is_reached);
-                total.at_limit_s += if is_at_limit {
-                    attribution.elapsed_s
-                } else {
-                    0.0
-                };
+                if cgroup.limits.iter().any(|limit| limit.is_reached) {
+                    total.at_limit_s += attribution.elapsed_s;
+                }
                 if has_own {
                     total.limits = cgroup
                         .limits

@@ -97,7 +97,7 @@ impl<const N: usize> Default for Buckets<N> {
 }
 
 impl<const N: usize> Buckets<N> {
-    /// Adds observations of the same value.
+    /// Adds `count` observations that are put into the bucket of `value`; `sum` is theirs, exact.
     fn add(&mut self, bounds: &[f64; N], value: f64, count: u64, sum: f64) {
         if let Some(bucket) = bounds.iter().position(|bound| value <= *bound) {
             self.within[bucket] = self.within[bucket].saturating_add(count);

@@ -38,7 +38,7 @@ pub struct RunningTotals {
     cap: Option<StatedCap>,
     devices: HashMap<String, Record>,
     cgroups: CgroupTotals,
-    /// The revision of the topology that the identities are from; `None` before the first.
+    /// The revision of the topology that the descriptions of devices are from; `None` before the first.
     topology_revision: Option<u64>,
     intervals: u64,
     missed_samples: u64,
@@ -86,8 +86,8 @@ pub struct DeviceSnapshot {
     pub health: Option<Arc<Health>>,
     /// The incident that it belongs to; `None` without one.
     pub incident: Option<Arc<Incident>>,
-    /// The latency of reads and of writes as multiples of the median of its peers, over the last quarter of an hour; `None`
-    /// without peers that serve a like load.
+    /// The latency of reads and of writes as multiples of the median of its peers, smoothed over about the last ten
+    /// comparisons; `None` without peers that serve a like load.
     pub over_peers: [Option<f64>; 2],
 }
 
@@ -107,9 +107,9 @@ impl RunningTotals {
         self.missed_samples = self
             .missed_samples
             .saturating_add(rows.header.missed_samples);
-        self.devices
-            .values_mut()
-            .for_each(|record| record.incident = None);
+        for record in self.devices.values_mut() {
+            record.incident = None;
+        }
         for device in &rows.devices {
             let record = self.devices.entry(device.device().to_owned()).or_default();
             record.totals.observe(device, elapsed_s);
@@ -127,7 +127,7 @@ impl RunningTotals {
     pub fn snapshot(&mut self, intervals: &Intervals<'_>) -> MetricsSnapshot {
         if self.topology_revision != Some(intervals.topology_revision) {
             self.topology_revision = Some(intervals.topology_revision);
-            self.identify(intervals);
+            self.describe_devices(intervals);
         }
         let sample = intervals.newest();
         let mut devices = Vec::new();
@@ -166,8 +166,8 @@ impl RunningTotals {
         }
     }
 
-    /// Learns the identities of the devices of the last sample, and forgets those that it lacks.
-    fn identify(&mut self, intervals: &Intervals<'_>) {
+    /// Describes the devices of the last sample, and forgets those that it lacks.
+    fn describe_devices(&mut self, intervals: &Intervals<'_>) {
         let sample = intervals.newest();
         let topology = intervals.topology();
         let mut known = std::mem::take(&mut self.devices);

@@ -3,21 +3,15 @@
 use serde_json::{Value, json};
 
 use crate::support::program::output;
-use crate::synthetic::{end_of_sample, reads_line};
+use crate::synthetic::{end_of_sample, header, reads_line, ts_line};
 
 /// A recording of 20 s of a disk of this model with 16 reads of 4 KiB in flight, at about this rate.
 fn recording(model: Option<&str>, rate: u64) -> String {
     let disk = json!({"name": "sda", "major": 8, "minor": 0, "kind": "disk", "model": model, "rotational": true});
-    let mut text = format!(
-        "#blkstat {}\n",
-        json!({"version": "0.2.0", "devices": [disk]})
-    );
+    let mut text = header(&json!([disk]));
     let mut reads = 0;
     for second in 0..=20 {
-        text += &format!(
-            "TS {}.000000000 2026-11-20 18:00:00\n",
-            1_795_197_600 + second
-        );
+        text += &ts_line(second);
         text += &reads_line("8 0 sda", reads, 16_000 * second, 16, 1000 * second);
         text += &end_of_sample(second);
         // It differs by up to a tenth, as that of no cap does.

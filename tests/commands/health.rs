@@ -12,7 +12,8 @@ use crate::support::clock::ManualClock;
 use crate::support::fake_root::{FakeRoot, busy_line};
 use crate::support::in_process::in_process;
 use crate::support::program::{blkstat, output};
-use crate::synthetic::{end_of_sample, reads_line};
+use crate::support::text::json_lines;
+use crate::synthetic::{end_of_sample, header, reads_line, ts_line};
 
 /// Two disks in an array, which rebuilds onto the second one, with a suspended volume on it; and an NVMe disk with two
 /// paths.
@@ -174,7 +175,7 @@ fn facts_are_recorded_when_they_change_and_replayed() {
     );
     // A copy of a part that begins later has what was known then.
     let part = host.path().join("part");
-    let range = (Timestamp::from_second(40).unwrap(), Timestamp::MAX);
+    let range = Timestamp::from_second(40).unwrap()..=Timestamp::MAX;
     let mut copied = Vec::new();
     copy_capture_range(&file, range, &mut |text: &[u8]| {
         copied.extend_from_slice(text);
@@ -200,10 +201,8 @@ fn watch(options: &str, host: &FakeRoot, change: impl Fn(&FakeRoot, u64)) -> Str
 
 /// The values of a field of a device, interval by interval.
 fn field(out: &str, device: &str, field: &str) -> Vec<Value> {
-    let lines = out
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).unwrap());
-    lines
+    json_lines(out)
+        .into_iter()
         .filter(|line| line["device"] == device)
         .map(|line| line[field].clone())
         .collect()
@@ -377,10 +376,7 @@ fn a_read_that_hangs_delays_no_sample() {
 fn suspended_recording(reads_until: u64) -> String {
     let devices =
         json!([{"name": "sda", "kind": "disk"}, {"name": "dm-0", "backing_devices": ["sda"]}]);
-    let mut text = format!(
-        "#blkstat {}\n",
-        json!({"version": "0.2.0", "devices": devices})
-    );
+    let mut text = header(&devices);
     let mut reads = 1000;
     for second in 0..60 {
         if second <= reads_until || second > 40 {
@@ -393,10 +389,7 @@ fn suspended_recording(reads_until: u64) -> String {
             25 => text += &format!("#blkstat {}\n", facts(1)),
             _ => {}
         }
-        text += &format!(
-            "TS {}.000000000 2026-11-20 18:00:00\n",
-            1_795_197_600 + second
-        );
+        text += &ts_line(second);
         text += &["8 0 sda", "253 0 dm-0"]
             .map(|name| reads_line(name, reads, reads / 2, 0, reads / 2))
             .concat();
@@ -409,10 +402,10 @@ fn suspended_recording(reads_until: u64) -> String {
 fn a_volume_that_is_suspended_while_it_is_busy_is_stalled_even_if_nobody_is_seen_to_wait() {
     let stalled = |recording: &str| -> Vec<Value> {
         let (out, ..) = output("--json --from - dm-0", recording);
-        let lines = out
-            .lines()
-            .map(|line| serde_json::from_str::<Value>(line).unwrap());
-        lines.filter(|line| line["verdict"] == "stalled").collect()
+        json_lines(&out)
+            .into_iter()
+            .filter(|line| line["verdict"] == "stalled")
+            .collect()
     };
     let found = stalled(&suspended_recording(20));
     assert_eq!(found.len(), 15, "{found:#?}");

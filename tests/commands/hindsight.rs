@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::support::program::blkstat;
 #[cfg(feature = "top")]
 use crate::support::session::Session;
+use crate::support::text::{json_lines, one_line};
 
 /// What a row and an incident say of the trouble.
 const STORY: [&str; 5] = ["victim", "begin", "begin_known", "cause", "owner"];
@@ -62,12 +63,6 @@ fn captures() -> Vec<PathBuf> {
     files
 }
 
-fn objects(text: &str) -> Vec<Value> {
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
-}
-
 fn list<'a>(document: &'a Value, name: &str) -> &'a [Value] {
     document[name].as_array().unwrap()
 }
@@ -96,7 +91,7 @@ fn all_views_of_a_file_tell_the_same_of_it() {
             continue;
         }
         let analysis: Value = serde_json::from_str(&analysis.out).unwrap();
-        let rows = objects(&rows.out);
+        let rows = json_lines(&rows.out);
         incidents_seen += list(&analysis, "incidents").len();
         check_rows(&file, &rows, &analysis);
         let metrics = blkstat(&format!("export --from {file} 1")).run().out;
@@ -280,13 +275,12 @@ fn beside(device: &Value) -> Option<(String, String)> {
 
 /// Checks that the table and the sentence of each device have its incidents beside its verdict, and that each incident is told.
 fn check_text(file: &str, out: &str, analysis: &Value) {
-    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let joined = words(out);
+    let joined = one_line(out);
     for device in list(analysis, "devices") {
         let Some((count, worst)) = beside(device) else {
             continue;
         };
-        let sentence = words(&format!(
+        let sentence = one_line(&format!(
             "{}. {count}: {worst}, ",
             text(device, "explanation")
         ));
@@ -295,11 +289,11 @@ fn check_text(file: &str, out: &str, analysis: &Value) {
         let cells = format!(" {verdict} {number}, {worst} ");
         let name: String = text(device, "device").chars().take(MAX_NAME).collect();
         let has_row =
-            |line: &str| line.starts_with(&name) && format!("{} ", words(line)).contains(&cells);
+            |line: &str| line.starts_with(&name) && format!("{} ", one_line(line)).contains(&cells);
         assert!(out.lines().any(has_row), "{file}: {cells}: {out}");
     }
     for incident in list(analysis, "incidents") {
-        let reason = words(text(incident, "text"));
+        let reason = one_line(text(incident, "text"));
         assert!(joined.contains(&reason), "{file}: {incident}: {out}");
     }
 }

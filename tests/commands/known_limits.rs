@@ -9,7 +9,7 @@ use crate::support::clock::ManualClock;
 use crate::support::fake_root::FakeRoot;
 use crate::support::in_process::in_process;
 use crate::support::program::output;
-use crate::synthetic::{end_of_sample, reads_line};
+use crate::synthetic::{end_of_sample, reads_line, ts_line};
 
 const GIB: u64 = 1 << 30;
 const EBS: &str = "Amazon Elastic Block Store";
@@ -24,11 +24,7 @@ fn noise(index: u64) -> f64 {
 
 /// A sample of a device with these reads, milliseconds, requests in flight and milliseconds in which it was busy.
 fn sample(second: u64, device: &str, [reads, ms, in_flight, busy]: [u64; 4]) -> String {
-    let line = reads_line(device, reads, ms, in_flight, busy);
-    format!(
-        "TS {}.000000000 2026-11-20 18:00:00\n{line}",
-        1_795_197_600 + second
-    )
+    ts_line(second) + &reads_line(device, reads, ms, in_flight, busy)
 }
 
 /// A capture of a disk that a cap holds at this rate of 4 KiB reads, however many of them are in flight.
@@ -85,18 +81,16 @@ fn assert_says(capture: &str, expected: Option<&str>) {
 
 #[test]
 fn without_a_known_cloud_a_limit_is_a_possible_explanation() {
-    assert_says(
-        &capped(3000),
-        Some("(if this is AWS, the limit of a gp3 volume with default settings"),
-    );
-    assert_says(
-        &capped(5000),
-        Some("(if this is Azure, the limit of a Premium SSD P30"),
-    );
-    assert_says(
-        &capped(16_000),
-        Some("(if this is Azure, the limit of a Premium SSD P60"),
-    );
+    for (rate, text) in [
+        (
+            3000,
+            "(if this is AWS, the limit of a gp3 volume with default settings",
+        ),
+        (5000, "(if this is Azure, the limit of a Premium SSD P30"),
+        (16_000, "(if this is Azure, the limit of a Premium SSD P60"),
+    ] {
+        assert_says(&capped(rate), Some(text));
+    }
     // Any volume of those sizes can be adjusted to these rates.
     assert_says(&capped(4000), None);
     assert_says(&capped(100), None);

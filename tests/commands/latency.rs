@@ -4,7 +4,7 @@
 use std::fs;
 
 use crate::support::fake_root::FakeRoot;
-use crate::support::program;
+use crate::support::program::{self, BLKSTAT, Program};
 
 const HIST: &str = "sys/kernel/tracing/events/block/block_bio_queue/hist";
 const SYNTHETIC: &str = "sys/kernel/tracing/synthetic_events";
@@ -66,6 +66,23 @@ fn cleanup_removes_what_a_killed_run_left() {
     );
     assert_eq!((out.as_str(), code), ("removed blkstat_0_1_77_l0\n", 0));
     assert!(!host.path().join(left).exists());
+}
+
+#[test]
+fn without_privileges_root_is_named_before_what_the_kernel_lacks() {
+    let host = FakeRoot::new();
+    host.disk("sda", "8:0", 1024)
+        .diskstats("8 0 sda 1 0 8 1 0 0 0 0 0 0 0\n")
+        .file("proc/filesystems", "nodev\tsysfs");
+    let words = ["setpriv", "--bounding-set=-all", BLKSTAT];
+    let is_root = rustix::process::geteuid().is_root();
+    let run = Program::new(if is_root { &words } else { &words[2..] })
+        .args(["latency", "--root"])
+        .args([host.path()])
+        .run();
+    let expected = "blkstat: cannot trace requests without root or CAP_SYS_ADMIN, nor with it: this kernel has no \
+                    tracefs (CONFIG_FTRACE); use a distribution's kernel\n";
+    assert_eq!((run.err.as_str(), run.code), (expected, 2));
 }
 
 #[test]

@@ -39,9 +39,11 @@ mod support {
     pub(crate) mod http;
     #[allow(dead_code)] // Recordings use the rest.
     pub(crate) mod in_process;
+    pub(crate) mod process;
     pub(crate) mod program;
     #[cfg(feature = "top")]
     pub(crate) mod session;
     pub(crate) mod snapshot;
     pub(crate) mod terminal;
+    pub(crate) mod text;
 }

@@ -259,12 +259,14 @@ fn a_short_memory_and_swap_devices_are_named() {
         with_partition.contains("sda2 is swap: "),
         "{with_partition}"
     );
-    let header = |options: &str| run(options, load, 2);
-    assert!(
-        header("--width 130 1 2").contains("io 30% some 0% full     blocked 0    mem 40% some\n")
-    );
-    assert!(header("--width 60 1 2").contains("io 30% some 0% full     mem 40% some\n"));
-    assert!(header("--width 45 1 2").contains("io 30% some 0% full\n"));
+    for (width, header) in [
+        (130, "io 30% some 0% full     blocked 0    mem 40% some\n"),
+        (60, "io 30% some 0% full     mem 40% some\n"),
+        (45, "io 30% some 0% full\n"),
+    ] {
+        let out = run(&format!("--width {width} 1 2"), load, 2);
+        assert!(out.contains(header), "{width}: {out}");
+    }
     let calm = Load {
         memory_pressure_pct: 4,
         ..load

@@ -44,32 +44,26 @@ fn a_file_as_an_operand_is_what_from_names() {
     ] {
         let named = output(&format!("{view} {options} --from {file}"), "");
         let operand = output(&format!("{view} {options} {file}"), "");
-        assert_eq!(
-            (named.2, operand.2),
-            (0, 0),
-            "{view}: {} {}",
-            named.1,
-            operand.1
-        );
-        assert!(!operand.0.is_empty() && named == operand, "{view}");
+        assert_eq!(named, operand, "{view}");
+        let (out, err, code) = operand;
+        assert!(!out.is_empty() && code == 0, "{view}: {err}");
     }
-    let (_, err, code) = output(&format!("who {file}"), "");
-    assert!(
-        err.contains("no cgroups or processes in this capture") && code == 1,
-        "{err}"
-    );
-    let (_, err, code) = output(&format!("latency {file}"), "");
-    assert!(
-        err.contains("latency traces the requests of the running system") && code == 2,
-        "{err}"
-    );
-    let (_, err, code) = output(&format!("top {file}"), "");
-    assert!(
-        err.contains("cannot show the full screen") && code == 2,
-        "{err}"
-    );
-    let (_, err, code) = output(&format!("export --listen 0 {file}"), "");
-    assert!(err.contains("running system") && code == 2, "{err}");
+    for (command, message, code) in [
+        ("who", "no cgroups or processes in this capture", 1),
+        (
+            "latency",
+            "latency traces the requests of the running system",
+            2,
+        ),
+        ("top", "cannot show the full screen", 2),
+        ("export --listen 0", "running system", 2),
+    ] {
+        let outcome = blkstat(&format!("{command} {file}")).run();
+        assert!(
+            outcome.err.contains(message) && outcome.code == code,
+            "{command}: {outcome:?}"
+        );
+    }
 }
 
 /// For some days, 0.2.0 made recordings of logs, whose counters it made up; their header says what the log lacked.

@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::fmt::Write as _;
-use std::fs;
 use std::io::{self, Write};
 use std::process::Command;
 
@@ -13,6 +12,7 @@ use jiff::Timestamp;
 use crate::support::clock::ManualClock;
 use crate::support::fake_root::FakeRoot;
 use crate::support::in_process::in_process;
+use crate::support::process::usage;
 
 /// Devices of the host. One of the second half is absent at any time.
 const DEVICES: u64 = 6;
@@ -54,17 +54,6 @@ fn new_host() -> FakeRoot {
     host
 }
 
-/// Returns the memory of this process in KiB and the number of its open files.
-fn resource_use() -> (u64, usize) {
-    let status = fs::read_to_string("/proc/self/status").unwrap();
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))
-        .unwrap();
-    let kib = line.trim().trim_end_matches(" kB").parse().unwrap();
-    (kib, fs::read_dir("/proc/self/fd").unwrap().count())
-}
-
 /// Counts the bytes that are written to it.
 struct ByteCounter(u64);
 
@@ -86,7 +75,7 @@ fn soak(words: &str, samples: u64) {
         write_host(&host, at);
         // By the first tenth, every device has appeared and disappeared, and all buffers have their final size.
         if at >= samples / 10 && at % (samples / 10) == 0 {
-            measured.borrow_mut().push(resource_use());
+            measured.borrow_mut().push(usage(std::process::id()));
         }
         if at < samples {
             WaitOutcome::Due
@@ -104,15 +93,13 @@ fn soak(words: &str, samples: u64) {
     assert!(out.0 > samples * 100, "{} bytes", out.0);
     drop(clock);
     let measured = measured.into_inner();
-    let kib: Vec<u64> = measured.iter().map(|(kib, _)| *kib).collect();
-    assert!(
-        measured.iter().all(|(_, files)| *files == measured[0].1),
-        "{words}: files {measured:?}"
-    );
-    assert!(
-        kib.iter().all(|now| *now <= kib[0] + 512),
-        "{words}: KiB {kib:?}"
-    );
+    let first = &measured[0];
+    for now in &measured {
+        assert!(
+            now.open_files == first.open_files && now.resident_kib <= first.resident_kib + 512,
+            "{words}: {measured:?}"
+        );
+    }
 }
 
 /// Set in a process that runs this test alone: it measures the memory and files of its process, in which other tests run.

@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use crate::support::program::output;
-use crate::synthetic::{end_of_sample, reads_line};
+use crate::support::text::json_lines;
+use crate::synthetic::{end_of_sample, header, reads_line, ts_line};
 
 /// A volume `dm-0` on `sda`, another `dm-1` on `sdb`; the four devices in their order.
 const DEVICES: [&str; 4] = ["sda", "sdb", "dm-0", "dm-1"];
-/// The second of the wall clock of the first sample, and the seconds of the trouble.
-const START: u64 = 1_795_197_600;
+/// The seconds of the trouble.
 const TROUBLE: std::ops::Range<u64> = 40..80;
 const SECONDS: u64 = 100;
 
@@ -22,6 +22,15 @@ fn healthy(second: u64) -> Second {
     (180 + second * 37 % 41, 0.5, 0)
 }
 
+/// What a device has done so far.
+#[derive(Default)]
+struct Totals {
+    reads: u64,
+    ms: f64,
+    busy_ms: f64,
+    in_flight: u64,
+}
+
 /// A recording of what each device does in each second, from `begin` on.
 fn recording(begin: u64, does: Load) -> String {
     let devices = json!([
@@ -30,37 +39,31 @@ fn recording(begin: u64, does: Load) -> String {
         {"name": "dm-0", "backing_devices": ["sda"]},
         {"name": "dm-1", "backing_devices": ["sdb"]},
     ]);
-    let mut text = format!(
-        "#blkstat {}\n",
-        json!({"version": "0.2.0", "devices": devices})
-    );
-    let mut totals = [(0u64, 0.0, 0.0, 0u64); DEVICES.len()];
+    let mut text = header(&devices);
+    let mut totals: [Totals; DEVICES.len()] = Default::default();
     for second in 0..=SECONDS {
         if second >= begin {
-            text += &format!("TS {}.000000000 2026-11-20 18:00:00\n", START + second);
+            text += &ts_line(second);
         }
         for (minor, (name, total)) in DEVICES.iter().zip(&mut totals).enumerate() {
             let (reads, await_ms, in_flight) = does(name, second);
-            let busy_ms = if total.3 > 0 || in_flight > 0 {
+            let ms = reads as f64 * await_ms;
+            total.reads += reads;
+            total.ms += ms;
+            total.busy_ms += if total.in_flight > 0 || in_flight > 0 {
                 1000.0
             } else {
-                reads as f64 * await_ms
+                ms.min(1000.0)
             };
-            *total = (
-                total.0 + reads,
-                total.1 + reads as f64 * await_ms,
-                total.2 + busy_ms.min(1000.0),
-                in_flight,
-            );
-            let (ios, ms, busy, in_flight) = *total;
+            total.in_flight = in_flight;
             if second >= begin {
                 let device = format!(" 8 {} {name}", 16 * minor);
                 text += &reads_line(
                     &device,
-                    ios,
-                    ms.round() as u64,
+                    total.reads,
+                    total.ms.round() as u64,
                     in_flight,
-                    busy.round() as u64,
+                    total.busy_ms.round() as u64,
                 );
             }
         }
@@ -131,10 +134,7 @@ impl Story {
 fn agreed(recording: &str) -> Vec<Value> {
     let incidents = agreed_in_hindsight(recording);
     let (lines, ..) = output("--json --from -", recording);
-    let lines: Vec<Value> = lines
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let lines = json_lines(&lines);
     let (table, ..) = output("--from -", recording);
     let (metrics, ..) = output("export --from - 1", recording);
     for incident in &incidents {

@@ -3,7 +3,7 @@
 use blkstat::clock::WaitOutcome;
 use blkstat::exit::Exit;
 use jiff::Timestamp;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::clock::ManualClock;
 use crate::support::fake_root::FakeRoot;
@@ -19,6 +19,22 @@ pub(crate) fn reads_line(
 ) -> String {
     let sectors = 8 * reads;
     format!("{device} {reads} 0 {sectors} {ms} 0 0 0 0 {in_flight} {busy_ms} {ms} 0 0 0 0 0 0\n")
+}
+
+/// The second of the wall clock at which captures begin.
+pub(crate) const START_S: u64 = 1_795_197_600;
+
+/// The line that begins the sample of a second.
+pub(crate) fn ts_line(second: u64) -> String {
+    format!("TS {}.000000000 2026-11-20 18:00:00\n", START_S + second)
+}
+
+/// The header of a recording of these devices.
+pub(crate) fn header(devices: &Value) -> String {
+    format!(
+        "#blkstat {}\n",
+        json!({"version": "0.2.0", "devices": devices})
+    )
 }
 
 /// The line that ends the sample of a recording.

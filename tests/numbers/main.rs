@@ -14,4 +14,5 @@ mod properties;
 mod support {
     pub(crate) mod clock;
     pub(crate) mod in_process;
+    pub(crate) mod text;
 }

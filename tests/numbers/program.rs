@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::support::clock::ManualClock;
 use crate::support::in_process::in_process;
+use crate::support::text::json_lines;
 
 /// Runs a command that ends with the names of these captures. Returns standard output, standard error and how it ended.
 pub(crate) fn run(words: &str, captures: &[impl AsRef<[u8]>]) -> (String, String, Exit) {
@@ -35,8 +36,8 @@ pub(crate) fn output(words: &str, captures: &[&str]) -> String {
 #[track_caller]
 pub(crate) fn lines(capture: &str, device: &str) -> Vec<Value> {
     let lines = output("--json --all --from", &[capture]);
-    let lines = lines
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).unwrap());
-    lines.filter(|line| line["device"] == device).collect()
+    json_lines(&lines)
+        .into_iter()
+        .filter(|line| line["device"] == device)
+        .collect()
 }

@@ -40,7 +40,7 @@ fn a_clock_that_is_set_and_a_host_that_is_suspended_are_noted() {
         }
         WaitOutcome::Due
     }));
-    let recorder = of_plan(lab.run(lab.plan("a.txt", 12)));
+    let recorder = of_plan(lab.plan(lab.options("a.txt", 12)));
     assert_eq!(
         recorder.run(&clock),
         (String::new(), String::new(), Exit::Success)

@@ -3,10 +3,10 @@
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::{FileTypeExt, lchown, symlink};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use blkstat::clock::WaitOutcome;
 use blkstat::commands::Record;
@@ -14,10 +14,11 @@ use blkstat::counters::Sample;
 use blkstat::exit::Exit;
 use blkstat::sink::{Rotation, gzip_bytes};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
 use super::lab::{Lab, by_size, read, replay, wait_for_samples};
 use crate::support::in_process::of_plan;
+use crate::support::process::{send, wait_until};
 use crate::support::program::{BLKSTAT, blkstat};
 
 #[test]
@@ -35,10 +36,10 @@ fn a_file_that_cannot_be_written_is_one_line_and_exit_2() {
         ),
     ] {
         for plan in [
-            lab.plan(name, 1),
+            lab.options(name, 1),
             Record {
                 append: true,
-                ..lab.plan(name, 1)
+                ..lab.options(name, 1)
             },
         ] {
             let (_, err, exit) = lab.record(plan, 0);
@@ -51,7 +52,7 @@ fn a_file_that_cannot_be_written_is_one_line_and_exit_2() {
     let (_, err, exit) = lab.record(
         Record {
             operands: vec!["sdz".into()],
-            ..lab.plan("b.txt", 1)
+            ..lab.options("b.txt", 1)
         },
         0,
     );
@@ -63,7 +64,7 @@ fn a_file_that_cannot_be_written_is_one_line_and_exit_2() {
     let (_, err, exit) = lab.record(
         Record {
             rotate: Some(Rotation::default()),
-            ..lab.plan("-", 1)
+            ..lab.options("-", 1)
         },
         0,
     );
@@ -79,7 +80,7 @@ fn a_device_is_never_the_file_of_a_recording() {
     let (_, err, exit) = lab.record(
         Record {
             file: "sda".into(),
-            ..lab.plan("a.txt", 1)
+            ..lab.options("a.txt", 1)
         },
         0,
     );
@@ -87,7 +88,7 @@ fn a_device_is_never_the_file_of_a_recording() {
                    ./sda for a file named sda\n";
     assert_eq!((err.as_str(), exit), (message, Exit::Error));
     assert!(!PathBuf::from("sda").exists());
-    lab.record_quietly(lab.plan("sda", 1), 0);
+    lab.record_quietly(lab.options("sda", 1), 0);
     // The nodes of a container without block devices cannot be tried.
     let nodes = fs::read_dir("/dev")
         .unwrap()
@@ -102,10 +103,10 @@ fn a_device_is_never_the_file_of_a_recording() {
         return;
     };
     for plan in [
-        lab.plan("b.txt", 1),
+        lab.options("b.txt", 1),
         Record {
             force: true,
-            ..lab.plan("b.txt", 1)
+            ..lab.options("b.txt", 1)
         },
     ] {
         let (_, err, exit) = lab.record(
@@ -124,37 +125,6 @@ fn a_device_is_never_the_file_of_a_recording() {
 }
 
 #[test]
-fn a_recording_that_is_deleted_goes_on_in_a_new_file() {
-    let lab = Lab::new();
-    lab.record_quietly(lab.plan("expected.txt", 6), 0);
-    let expected = replay(&lab.path("expected.txt")).0;
-    let rotation = Some(by_size(1 << 20, None));
-    for (name, rotation) in [("a.txt", None), ("b.txt.gz", None), ("c.txt", rotation)] {
-        let file = lab.path(name);
-        let clock = lab.clock(0, |n| {
-            if n == 3 {
-                wait_for_samples(&file, 3);
-                fs::remove_file(&file).unwrap();
-            }
-            WaitOutcome::Due
-        });
-        let (_, err, exit) = lab.record_with(
-            Record {
-                rotate: rotation,
-                ..lab.plan(name, 6)
-            },
-            &clock,
-        );
-        let message = "was deleted, with the samples before; the recording goes on in a new file\n";
-        assert!(
-            err.ends_with(message) && err.lines().count() == 1 && exit == Exit::Success,
-            "{err}"
-        );
-        assert_eq!(replay(&file), (expected[3..].to_vec(), Vec::new()));
-    }
-}
-
-#[test]
 fn a_sample_that_cannot_be_read_is_missed() {
     let lab = Lab::new();
     let clock = lab.clock(0, |n| {
@@ -163,7 +133,7 @@ fn a_sample_that_cannot_be_read_is_missed() {
         }
         WaitOutcome::Due
     });
-    let (_, err, exit) = lab.record_with(lab.plan("a.txt.gz", 8), &clock);
+    let (_, err, exit) = lab.record_with(lab.options("a.txt.gz", 8), &clock);
     let lines: Vec<&str> = err.lines().collect();
     assert!(
         lines.len() == 2
@@ -184,77 +154,86 @@ fn a_sample_that_cannot_be_read_is_missed() {
     );
 }
 
-/// Records eight intervals, with something happening to the file after three samples. Returns the message.
-fn record_with_loss(lab: &Lab, plan: Record, happen: impl Fn()) -> String {
-    let file = plan.file.clone();
+/// Records, with something happening to the file after three samples. Returns the message.
+fn record_with_loss(lab: &Lab, record: Record, happen: impl Fn(&Path)) -> String {
+    let file = record.file.clone();
     let clock = lab.clock(0, |n| {
         if n == 3 {
             wait_for_samples(&file, 3);
-            happen();
+            happen(&file);
         }
         WaitOutcome::Due
     });
-    let (_, err, exit) = lab.record_with(plan, &clock);
+    let (_, err, exit) = lab.record_with(record, &clock);
     assert_eq!((exit, err.lines().count()), (Exit::Success, 1), "{err}");
     err
 }
 
 #[test]
-fn a_recording_goes_on_beside_a_file_that_replaced_its_own() {
+fn a_recording_that_is_deleted_goes_on_in_a_new_file() {
     let lab = Lab::new();
-    for (name, next) in [("a.txt", "a.txt.1"), ("b.txt.gz", "b.txt.1.gz")] {
-        let file = lab.path(name);
-        let err = record_with_loss(&lab, lab.plan(name, 8), || {
-            fs::write(lab.path("other"), "mine").unwrap();
-            fs::rename(lab.path("other"), &file).unwrap();
-        });
-        assert!(
-            err.contains(" was replaced by another file") && err.ends_with(&format!("{next}\n")),
-            "{err}"
+    lab.record_quietly(lab.options("expected.txt", 6), 0);
+    let expected = replay(&lab.path("expected.txt")).0;
+    let rotation = Some(by_size(1 << 20, None));
+    for (name, rotation) in [("a.txt", None), ("b.txt.gz", None), ("c.txt", rotation)] {
+        let record = Record {
+            rotate: rotation,
+            ..lab.options(name, 6)
+        };
+        let err = record_with_loss(&lab, record, |file| fs::remove_file(file).unwrap());
+        assert!(err.ends_with(DELETED), "{err}");
+        assert_eq!(
+            replay(&lab.path(name)),
+            (expected[3..].to_vec(), Vec::new())
         );
-        assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
-        assert_eq!(replay(&lab.path(next)).0.len(), 6);
     }
 }
 
-#[test]
-fn a_recording_goes_on_when_its_directory_is_removed() {
-    let lab = Lab::new();
-    for name in ["one/a.txt", "two/a.txt.gz"] {
-        let file = lab.path(name);
-        fs::create_dir(file.parent().unwrap()).unwrap();
-        let err = record_with_loss(&lab, lab.plan(name, 8), || {
-            fs::remove_dir_all(file.parent().unwrap()).unwrap();
-        });
-        assert!(
-            err.ends_with(
-                " was deleted, with the samples before; the recording goes on in a new file\n"
-            ),
-            "{err}"
-        );
-        assert_eq!(replay(&file).0.len(), 6);
-    }
+const DELETED: &str = "was deleted, with the samples before; the recording goes on in a new file\n";
+
+fn replace(file: &Path) {
+    let other = file.with_extension("other");
+    fs::write(&other, "mine").unwrap();
+    fs::rename(other, file).unwrap();
+}
+
+fn remove_directory(file: &Path) {
+    fs::remove_dir_all(file.parent().unwrap()).unwrap();
+}
+
+fn truncate(file: &Path) {
+    let file = fs::OpenOptions::new().write(true).open(file).unwrap();
+    file.set_len(0).unwrap();
 }
 
 #[test]
-fn a_recording_goes_on_in_a_file_that_was_truncated() {
-    let lab = Lab::new();
-    for name in ["a.txt", "b.txt.gz"] {
-        let file = lab.path(name);
-        let err = record_with_loss(&lab, lab.plan(name, 8), || {
-            fs::OpenOptions::new()
-                .write(true)
-                .open(&file)
-                .unwrap()
-                .set_len(0)
-                .unwrap();
-        });
-        assert!(
-            err.ends_with(" was truncated; the recording goes on in it\n"),
-            "{err}"
-        );
-        assert_eq!(replay(&file), (replay(&file).0, Vec::new()));
-        assert_eq!(replay(&file).0.len(), 6);
+fn a_recording_goes_on_whatever_happens_to_its_file() {
+    let replaced =
+        "was replaced by another file, and its samples are lost; the recording goes on in ";
+    let truncated = "was truncated; the recording goes on in it\n";
+    for (name, happen, message, next) in [
+        ("a.txt", replace as fn(&Path), replaced, "a.txt.1"),
+        ("a.txt.gz", replace, replaced, "a.txt.1.gz"),
+        ("a.txt", remove_directory, DELETED, "a.txt"),
+        ("a.txt.gz", remove_directory, DELETED, "a.txt.gz"),
+        ("a.txt", truncate, truncated, "a.txt"),
+        ("a.txt.gz", truncate, truncated, "a.txt.gz"),
+    ] {
+        let lab = Lab::new();
+        let folder = lab.path("folder");
+        fs::create_dir(&folder).unwrap();
+        let record = Record {
+            file: folder.join(name),
+            ..lab.options(name, 8)
+        };
+        let err = record_with_loss(&lab, record, happen);
+        assert!(err.contains(message), "{name}: {err}");
+        let (samples, warnings) = replay(&folder.join(next));
+        assert_eq!((samples.len(), warnings), (6, Vec::new()), "{err}");
+        if next != name {
+            assert!(err.ends_with(&format!("/{next}\n")), "{err}");
+            assert_eq!(fs::read_to_string(folder.join(name)).unwrap(), "mine");
+        }
     }
 }
 
@@ -269,7 +248,7 @@ fn a_recording_rotates_around_a_directory() {
         let plan = Record {
             rotate: Some(by_size(600, keep)),
             force: true,
-            ..lab.plan(folder.join("a.txt").to_str().unwrap(), 8)
+            ..lab.options(folder.join("a.txt").to_str().unwrap(), 8)
         };
         let (_, err, exit) = lab.record(plan, 0);
         assert_eq!((err.as_str(), exit), ("", Exit::Success));
@@ -304,7 +283,7 @@ fn a_recording_goes_on_when_its_file_has_reached_the_limit_of_sizes() {
 fn links_and_files_that_are_no_recordings_are_not_written() {
     let lab = Lab::new();
     let recorded = lab.path("recorded.txt");
-    lab.record_quietly(lab.plan("recorded.txt", 1), 0);
+    lab.record_quietly(lab.options("recorded.txt", 1), 0);
     symlink(&recorded, lab.path("own")).unwrap();
     symlink(&recorded, lab.path("planted")).unwrap();
     let is_planted = lchown(lab.path("planted"), Some(12345), None).is_ok();
@@ -333,7 +312,7 @@ fn links_and_files_that_are_no_recordings_are_not_written() {
         let plan = Record {
             append: !force,
             force,
-            ..lab.plan(name, 1)
+            ..lab.options(name, 1)
         };
         let (_, err, exit) = lab.record(plan, 0);
         assert!(
@@ -349,12 +328,16 @@ fn links_and_files_that_are_no_recordings_are_not_written() {
 }
 
 /// A writer that fails after this number of writes.
-struct FailingWriter(usize, io::ErrorKind, Vec<u8>);
+struct FailingWriter {
+    writes: usize,
+    kind: io::ErrorKind,
+    written: Vec<u8>,
+}
 
 impl Write for FailingWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 = self.0.checked_sub(1).ok_or(self.1)?;
-        self.2.extend_from_slice(bytes);
+        self.writes = self.writes.checked_sub(1).ok_or(self.kind)?;
+        self.written.extend_from_slice(bytes);
         Ok(bytes.len())
     }
     fn flush(&mut self) -> io::Result<()> {
@@ -370,11 +353,15 @@ fn a_write_error_on_standard_output_is_an_error_but_a_closed_pipe_is_not() {
         (io::ErrorKind::StorageFull, Exit::Error),
     ] {
         let clock = lab.clock(0, |_| WaitOutcome::Due);
-        let mut out = FailingWriter(3, kind, Vec::new());
-        let (err, exit) = of_plan(lab.run(lab.plan("-", 50))).run_to(&mut out, &clock);
+        let mut out = FailingWriter {
+            writes: 3,
+            kind,
+            written: Vec::new(),
+        };
+        let (err, exit) = of_plan(lab.plan(lab.options("-", 50))).run_to(&mut out, &clock);
         assert_eq!(exit, expected);
         // Each sample is one write.
-        assert_eq!(read(out.2.as_slice()).0.len(), 3);
+        assert_eq!(read(out.written.as_slice()).0.len(), 3);
         assert_eq!(
             err.ends_with("; 3 complete samples saved, up to 18:22:11\n"),
             exit == Exit::Error,
@@ -415,7 +402,7 @@ fn a_full_disk_ends_a_recording_after_its_last_complete_sample() {
             eprintln!("skipped: only root may mount");
             return;
         };
-        let (_, err, exit) = lab.record(lab.plan(name, 600), 0);
+        let (_, err, exit) = lab.record(lab.options(name, 600), 0);
         assert!(
             err.contains(&format!("{name}: No space left on device")) && exit == Exit::Error,
             "{err}"
@@ -439,7 +426,7 @@ fn a_full_disk_ends_a_recording_after_its_last_complete_sample() {
     }
     let _mounted = small_file_system(&lab, "full").unwrap();
     fs::write(lab.path("full/fill"), vec![0; 16 * 1024]).unwrap();
-    let (_, err, _) = lab.record(lab.plan("full/new.txt", 5), 0);
+    let (_, err, _) = lab.record(lab.options("full/new.txt", 5), 0);
     assert!(err.ends_with("; no samples saved\n"), "{err}");
     assert!(!lab.path("full/new.txt").exists());
 }
@@ -451,33 +438,21 @@ fn a_recording_waits_while_the_disk_is_full_and_loses_nothing() {
         eprintln!("skipped: only root may mount");
         return;
     };
-    let (file, messages) = (lab.path("full/a.txt"), lab.path("messages"));
+    let file = lab.path("full/a.txt");
+    let messages = lab.path("messages");
     let options = format!(
         "record {} 0.02 --root {}",
         file.display(),
         lab.root().display()
     );
     let mut recorder = blkstat(&options).spawn(Stdio::null(), fs::File::create(&messages).unwrap());
-    let wait_for = |is_reached: &dyn Fn() -> bool| {
-        let start = Instant::now();
-        while !is_reached() {
-            assert!(
-                start.elapsed() < Duration::from_secs(60),
-                "{:?}",
-                fs::read_to_string(&messages)
-            );
-            thread::sleep(Duration::from_millis(10));
-        }
-    };
     let says = |text: &str| fs::read_to_string(&messages).unwrap().contains(text);
-    wait_for(&|| fs::metadata(&file).is_ok_and(|metadata| metadata.len() > 0));
+    let has_begun = || fs::metadata(&file).is_ok_and(|metadata| metadata.len() > 0);
+    assert!(wait_until(has_begun));
     // The file system has no space for this, but takes what it has.
     let _ = fs::write(lab.path("full/other"), vec![0; 64 * 1024]);
-    wait_for(&|| {
-        says(
-            "No space left on device (os error 28); samples are kept in memory until they can be written\n",
-        )
-    });
+    let waiting = "No space left on device (os error 28); samples are kept in memory until they can be written\n";
+    assert!(wait_until(|| says(waiting)));
     thread::sleep(Duration::from_millis(1200));
     assert_eq!(replay(&file).1, Vec::<String>::new());
     fs::remove_file(lab.path("full/other")).unwrap();
@@ -486,8 +461,8 @@ fn a_recording_waits_while_the_disk_is_full_and_loses_nothing() {
         .arg(lab.path("full"))
         .status();
     assert!(remounted.unwrap().success());
-    wait_for(&|| says(": samples are written again\n"));
-    kill_process(Pid::from_child(&recorder), Signal::INT).unwrap();
+    assert!(wait_until(|| says(": samples are written again\n")));
+    send(&recorder, Signal::INT);
     assert_eq!(recorder.wait().unwrap().code(), Some(130));
     let (samples, warnings) = replay(&file);
     assert_eq!(warnings, Vec::<String>::new());

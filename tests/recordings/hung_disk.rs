@@ -8,13 +8,14 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Stdio;
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use blkstat::counters::Sample;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
 use super::lab::replay;
 use super::volume::{Group, Running, Volume, run_if_possible, try_run};
+use crate::support::process::{send, wait_until};
 use crate::support::program::{blkstat, copy_blkstat};
 
 const INTERVAL: Duration = Duration::from_millis(250);
@@ -22,8 +23,6 @@ const INTERVAL: Duration = Duration::from_millis(250);
 const HUNG: Duration = Duration::from_secs(5);
 /// The time before and after that.
 const MARGIN: Duration = Duration::from_millis(1500);
-/// More than a busy machine needs for anything.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Starts a recording. Its options are separated by blanks.
 fn record(file: &Path) -> Running {
@@ -155,20 +154,17 @@ fn a_recording_says_what_it_waits_for_and_a_second_ctrl_c_ends_it() {
         sleep(MARGIN);
         volume.freeze("--freeze");
         sleep(MARGIN);
-        let wait_for = |text: &str| {
-            kill_process(Pid::from_child(&recording.0), Signal::INT).unwrap();
-            let start = Instant::now();
-            while !fs::read_to_string(&messages).unwrap().contains(text) {
-                assert!(
-                    start.elapsed() < PATIENCE,
-                    "no '{text}' in {:?}",
-                    fs::read_to_string(&messages)
-                );
-                sleep(Duration::from_millis(50));
-            }
+        let interrupt_until = |text: &str| {
+            send(&recording.0, Signal::INT);
+            let printed = || fs::read_to_string(&messages).unwrap();
+            assert!(
+                wait_until(|| printed().contains(text)),
+                "no '{text}' in {}",
+                printed()
+            );
         };
-        wait_for("blkstat: waiting for ");
-        wait_for(&format!("not written to {}", file.display()));
+        interrupt_until("blkstat: waiting for ");
+        interrupt_until(&format!("not written to {}", file.display()));
         volume.freeze("--unfreeze");
         // Only now the kernel can end it.
         assert_eq!(recording.0.wait().unwrap().signal(), Some(2));
@@ -205,10 +201,7 @@ fn a_recording_and_a_view_go_on_while_the_disk_with_the_program_does_not_answer(
         );
         let size = |file: &Path| fs::metadata(file).map_or(0, |metadata| metadata.len());
         let files = [recording, path("view"), path("unlocked")];
-        let start = Instant::now();
-        while files.iter().any(|file| size(file) == 0) && start.elapsed() < PATIENCE {
-            sleep(INTERVAL);
-        }
+        wait_until(|| files.iter().all(|file| size(file) > 0));
         sleep(MARGIN);
         group.limit("read_bps", 1);
         group.evict();

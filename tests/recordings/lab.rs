@@ -3,10 +3,9 @@
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use blkstat::capture::Reader;
+use blkstat::capture::{Reader, Stated};
 use blkstat::clock::RealClock;
 use blkstat::clock::WaitOutcome;
 use blkstat::commands::{Command, Host, Plan, Record};
@@ -20,6 +19,7 @@ use tempfile::TempDir;
 use crate::support::clock::ManualClock;
 use crate::support::fake_root::FakeRoot;
 use crate::support::in_process::of_plan;
+use crate::support::process::wait_until;
 
 /// The start time of the clock.
 const START: i64 = 1_795_198_931;
@@ -75,8 +75,7 @@ impl Lab {
         self.folder.path().join(name)
     }
 
-    /// The plan of a run.
-    pub(crate) fn run(&self, record: Record) -> Plan {
+    pub(crate) fn plan(&self, record: Record) -> Plan {
         Plan::Native(
             Command::Record(Box::new(record)),
             Host {
@@ -86,8 +85,8 @@ impl Lab {
         )
     }
 
-    /// A recording of `count` intervals of 250 ms.
-    pub(crate) fn plan(&self, name: &str, count: u64) -> Record {
+    /// The options of a recording of `count` intervals of 250 ms.
+    pub(crate) fn options(&self, name: &str, count: u64) -> Record {
         Record {
             file: if name == "-" {
                 "-".into()
@@ -101,9 +100,9 @@ impl Lab {
     }
 
     /// Records the host, which starts at step `from` and advances by one step at each wait.
-    pub(crate) fn record(&self, plan: Record, from: u64) -> (String, String, Exit) {
+    pub(crate) fn record(&self, record: Record, from: u64) -> (String, String, Exit) {
         let clock = self.clock(from, |_| WaitOutcome::Due);
-        self.record_with(plan, &clock)
+        self.record_with(record, &clock)
     }
 
     /// A clock that starts `from` intervals late and whose waits have the outcome of `on_wait`.
@@ -127,23 +126,23 @@ impl Lab {
     /// Records with a clock, and returns the output, the messages and the exit status.
     pub(crate) fn record_with(
         &self,
-        plan: Record,
+        record: Record,
         clock: &ManualClock<'_>,
     ) -> (String, String, Exit) {
-        let (out, err, exit) = of_plan(self.run(plan)).run(clock);
+        let (out, err, exit) = of_plan(self.plan(record)).run(clock);
         (out, without_open_wait(&err), exit)
     }
 
     /// Records while standard error is a terminal, and returns the messages.
-    pub(crate) fn record_on_terminal(&self, plan: Record) -> String {
+    pub(crate) fn record_on_terminal(&self, record: Record) -> String {
         let clock = self.clock(0, |_| WaitOutcome::Due);
-        without_open_wait(&of_plan(self.run(plan)).beside_terminal().run(&clock).1)
+        without_open_wait(&of_plan(self.plan(record)).beside_terminal().run(&clock).1)
     }
 
     /// Records, without any output or error.
-    pub(crate) fn record_quietly(&self, plan: Record, from: u64) {
+    pub(crate) fn record_quietly(&self, record: Record, from: u64) {
         assert_eq!(
-            self.record(plan, from),
+            self.record(record, from),
             (String::new(), String::new(), Exit::Success)
         );
     }
@@ -170,50 +169,42 @@ pub(crate) fn by_size(size: u64, keep: Option<u32>) -> Rotation {
     }
 }
 
-/// The samples of a text, and its warnings.
+/// The samples of a text, and its warnings with their lines.
 pub(crate) fn read(text: impl Read) -> (Vec<Sample>, Vec<(u64, String)>) {
     let mut reader = Reader::new(text);
-    let (mut previous, mut sample) = (Sample::default(), Sample::default());
-    let mut samples = Vec::new();
-    while reader.next(&previous, &mut sample).unwrap() {
-        samples.push(sample.clone());
-        std::mem::swap(&mut previous, &mut sample);
+    let samples = collect(|previous, sample| reader.next(previous, sample).unwrap());
+    let mut warnings = Vec::new();
+    for warning in reader.take_warnings() {
+        warnings.push((warning.line, warning.text));
     }
-    (
-        samples,
-        reader
-            .take_warnings()
-            .into_iter()
-            .map(|w| (w.line, w.text))
-            .collect(),
-    )
+    (samples, warnings)
 }
 
 /// The samples of a file, compressed or not, and its warnings.
 pub(crate) fn replay(path: &Path) -> (Vec<Sample>, Vec<String>) {
     let clock = RealClock::new(None);
-    let mut source = Replay::open(path, &blkstat::capture::Stated::default(), &clock).unwrap();
-    let (mut previous, mut sample) = (Sample::default(), Sample::default());
+    let mut source = Replay::open(path, &Stated::default(), &clock).unwrap();
+    let samples = collect(|previous, sample| source.next(previous, sample).unwrap());
+    let mut warnings = Vec::new();
+    for warning in source.take_warnings() {
+        warnings.push(warning.text);
+    }
+    (samples, warnings)
+}
+
+/// Collects the samples that `next` reads, each after the one before it, until there is none.
+fn collect(mut next: impl FnMut(&Sample, &mut Sample) -> bool) -> Vec<Sample> {
+    let mut previous = Sample::default();
+    let mut sample = Sample::default();
     let mut samples = Vec::new();
-    while source.next(&previous, &mut sample).unwrap() {
+    while next(&previous, &mut sample) {
         samples.push(sample.clone());
         std::mem::swap(&mut previous, &mut sample);
     }
-    (
-        samples,
-        source
-            .take_warnings()
-            .into_iter()
-            .map(|warning| warning.text)
-            .collect(),
-    )
+    samples
 }
 
 /// Waits until a file, which another thread writes, has this number of samples.
 pub(crate) fn wait_for_samples(file: &Path, count: usize) {
-    let start = Instant::now();
-    while replay(file).0.len() < count {
-        assert!(start.elapsed() < Duration::from_secs(60));
-        sleep(Duration::from_millis(1));
-    }
+    assert!(wait_until(|| replay(file).0.len() >= count));
 }

@@ -29,5 +29,7 @@ mod support {
     pub(crate) mod clock;
     pub(crate) mod fake_root;
     pub(crate) mod in_process;
+    pub(crate) mod process;
     pub(crate) mod program;
+    pub(crate) mod text;
 }

@@ -10,6 +10,7 @@ use blkstat::source::Replay;
 use serde_json::Value;
 
 use crate::support::program::output;
+use crate::support::text::json_lines;
 
 const FILES: [&str; 2] = [
     "fixtures/recordings-0.1.0/recording.txt",
@@ -85,17 +86,12 @@ fn field<'a>(line: &'a Value, old_name: &str) -> Option<&'a Value> {
 
 #[test]
 fn an_old_recording_gives_the_numbers_that_its_version_printed() {
-    let lines = |text: &str| -> Vec<Value> {
-        text.lines()
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect()
-    };
     let expected =
-        lines(&std::fs::read_to_string("fixtures/recordings-0.1.0/numbers.jsonl").unwrap());
+        json_lines(&std::fs::read_to_string("fixtures/recordings-0.1.0/numbers.jsonl").unwrap());
     for file in FILES {
         let (out, err, code) = output(&format!("--json --all --from {file}"), "");
         assert_eq!((err.as_str(), code), ("", 0));
-        let found = lines(&out);
+        let found = json_lines(&out);
         assert_eq!(found.len(), expected.len(), "{file}");
         for (found, expected) in found.iter().zip(&expected) {
             let numbers = expected

@@ -43,7 +43,7 @@ fn live(lab: &Lab, count: u64) -> Vec<Sample> {
 #[test]
 fn a_recording_begins_with_a_header_and_each_sample_has_an_end_mark() {
     let lab = Lab::new();
-    lab.record_quietly(lab.plan("a.txt", 1), 3);
+    lab.record_quietly(lab.options("a.txt", 1), 3);
     let text = lab.text("a.txt");
     let (header, samples) = text.split_once('\n').unwrap();
     let header: serde_json::Value =
@@ -80,14 +80,14 @@ fn a_replayed_recording_equals_what_a_live_view_reads() {
         |sample: &Sample| sample.host.pressure.is_some() && sample.host.swapped.is_some();
     assert!(expected.iter().all(has_host) && expected[8].devices.len() == 3);
     for name in ["a.txt", "a.txt.gz"] {
-        lab.record_quietly(lab.plan(name, 8), 0);
+        lab.record_quietly(lab.options(name, 8), 0);
         assert_eq!(
             replay(&lab.path(name)),
             (expected.clone(), vec![]),
             "{name}"
         );
     }
-    let (out, _, _) = lab.record(lab.plan("-", 8), 0);
+    let (out, _, _) = lab.record(lab.options("-", 8), 0);
     assert_eq!(out, lab.text("a.txt"));
     // The second disk appeared in the middle.
     assert_eq!(out.matches("#blkstat {\"version\"").count(), 2);
@@ -109,7 +109,7 @@ fn values_that_the_host_does_not_provide_are_not_recorded() {
     ] {
         fs::remove_file(lab.root().join("proc").join(name)).unwrap();
     }
-    lab.record_with(lab.plan("a.txt", 1), &clock);
+    lab.record_with(lab.options("a.txt", 1), &clock);
     let text = lab.text("a.txt");
     let first = text
         .lines()
@@ -130,9 +130,9 @@ fn values_that_the_host_does_not_provide_are_not_recorded() {
 #[test]
 fn an_existing_file_is_refused_appended_to_or_overwritten() {
     let lab = Lab::new();
-    lab.record_quietly(lab.plan("a.txt", 2), 0);
+    lab.record_quietly(lab.options("a.txt", 2), 0);
     let before = lab.text("a.txt");
-    let (_, err, exit) = lab.record(lab.plan("a.txt", 2), 0);
+    let (_, err, exit) = lab.record(lab.options("a.txt", 2), 0);
     let path = lab.path("a.txt");
     let refused = "already exists; use --append to append to it or --force to overwrite it";
     assert_eq!(
@@ -146,7 +146,7 @@ fn an_existing_file_is_refused_appended_to_or_overwritten() {
     lab.record_quietly(
         Record {
             append: true,
-            ..lab.plan("a.txt", 2)
+            ..lab.options("a.txt", 2)
         },
         3,
     );
@@ -155,7 +155,7 @@ fn an_existing_file_is_refused_appended_to_or_overwritten() {
     lab.record_quietly(
         Record {
             force: true,
-            ..lab.plan("a.txt", 1)
+            ..lab.options("a.txt", 1)
         },
         3,
     );
@@ -163,7 +163,7 @@ fn an_existing_file_is_refused_appended_to_or_overwritten() {
     lab.record_quietly(
         Record {
             append: true,
-            ..lab.plan("new.txt", 1)
+            ..lab.options("new.txt", 1)
         },
         3,
     );
@@ -175,7 +175,7 @@ fn only_fourteen_columns_of_the_named_devices_are_recorded() {
     let plan = Record {
         columns: "14".into(),
         operands: vec!["sda".into(), "250ms".into(), "6".into()],
-        ..lab.plan("a.txt", 6)
+        ..lab.options("a.txt", 6)
     };
     lab.record_quietly(plan, 0);
     let text = lab.text("a.txt");
@@ -214,7 +214,7 @@ fn two_recordings_cannot_share_a_file() {
             let other = ManualClock::new(jiff::Timestamp::UNIX_EPOCH, |_| WaitOutcome::Due);
             let plan = Record {
                 append: true,
-                ..lab.plan("a.txt", 1)
+                ..lab.options("a.txt", 1)
             };
             let (_, err, exit) = lab.record_with(plan, &other);
             assert!(err.contains("is in use by another recording"), "{err}");
@@ -222,14 +222,14 @@ fn two_recordings_cannot_share_a_file() {
         }
         WaitOutcome::Due
     });
-    lab.record_with(lab.plan("a.txt", 3), &clock);
+    lab.record_with(lab.options("a.txt", 3), &clock);
     assert_eq!(replay(&lab.path("a.txt")).0.len(), 4);
 }
 
 #[test]
 fn a_terminal_shows_the_progress_and_summary_of_a_recording() {
     let lab = Lab::new();
-    let err = lab.record_on_terminal(lab.plan("a.txt", 40));
+    let err = lab.record_on_terminal(lab.options("a.txt", 40));
     let shown: Vec<&str> = err
         .split('\r')
         .map(str::trim)
@@ -245,7 +245,7 @@ fn a_terminal_shows_the_progress_and_summary_of_a_recording() {
         shown[9].starts_with("recorded 41 samples of 3 devices in "),
         "{err:?}"
     );
-    let err = lab.record_on_terminal(lab.plan("b.txt", 4));
+    let err = lab.record_on_terminal(lab.options("b.txt", 4));
     assert!(
         err.starts_with("recorded 5 samples of 2 devices in ") && err.lines().count() == 1,
         "{err:?}"

@@ -26,13 +26,13 @@ fn files(lab: &Lab, name: &str) -> Vec<std::path::PathBuf> {
 #[test]
 fn rotated_files_replay_separately_and_concatenated() {
     let lab = Lab::new();
-    lab.record_quietly(lab.plan("one.txt", 40), 0);
+    lab.record_quietly(lab.options("one.txt", 40), 0);
     let expected = replay(&lab.path("one.txt")).0;
     for (name, size) in [("r.txt", 3000), ("r.txt.gz", 1500)] {
         lab.record_quietly(
             Record {
                 rotate: Some(by_size(size, None)),
-                ..lab.plan(name, 40)
+                ..lab.options(name, 40)
             },
             0,
         );
@@ -64,7 +64,7 @@ fn a_new_file_is_for_the_user_and_the_group_only_and_an_existing_one_keeps_its_m
     lab.record_quietly(
         Record {
             rotate: Some(by_size(3000, Some(2))),
-            ..lab.plan("r.txt", 40)
+            ..lab.options("r.txt", 40)
         },
         0,
     );
@@ -78,7 +78,7 @@ fn a_new_file_is_for_the_user_and_the_group_only_and_an_existing_one_keeps_its_m
     lab.record_quietly(
         Record {
             append: true,
-            ..lab.plan("a.txt", 1)
+            ..lab.options("a.txt", 1)
         },
         0,
     );
@@ -91,7 +91,7 @@ fn only_the_requested_number_of_files_is_kept() {
     lab.record_quietly(
         Record {
             rotate: Some(by_size(3000, Some(2))),
-            ..lab.plan("r.txt", 40)
+            ..lab.options("r.txt", 40)
         },
         0,
     );
@@ -113,7 +113,7 @@ fn files_of_an_earlier_recording_that_kept_more_are_deleted_if_appending_is_requ
     let lab = Lab::new();
     let plan = |keep| Record {
         rotate: Some(by_size(3000, keep)),
-        ..lab.plan("r.txt", 40)
+        ..lab.options("r.txt", 40)
     };
     lab.record_quietly(plan(None), 0);
     let before = files(&lab, "r.txt");
@@ -149,7 +149,7 @@ fn a_rotation_does_not_touch_existing_files_unless_requested() {
     let lab = Lab::new();
     let plan = |keep| Record {
         rotate: Some(by_size(3000, keep)),
-        ..lab.plan("r.txt", 40)
+        ..lab.options("r.txt", 40)
     };
     let precious = rotated_name(&lab.path("r.txt"), 1);
     fs::write(&precious, "precious").unwrap();
@@ -185,7 +185,7 @@ fn a_rotation_does_not_touch_existing_files_unless_requested() {
 #[test]
 fn files_are_rotated_at_each_period_of_time_and_deleted_beyond_a_total_size() {
     let lab = Lab::new();
-    lab.record_quietly(lab.plan("one.txt", 40), 0);
+    lab.record_quietly(lab.options("one.txt", 40), 0);
     let expected = replay(&lab.path("one.txt")).0;
     let every = Some(Duration::from_secs(3));
     let rotation = Rotation {
@@ -195,7 +195,7 @@ fn files_are_rotated_at_each_period_of_time_and_deleted_beyond_a_total_size() {
     lab.record_quietly(
         Record {
             rotate: Some(rotation),
-            ..lab.plan("r.txt.gz", 40)
+            ..lab.options("r.txt.gz", 40)
         },
         0,
     );
@@ -224,7 +224,7 @@ fn files_are_rotated_at_each_period_of_time_and_deleted_beyond_a_total_size() {
     lab.record_quietly(
         Record {
             rotate: Some(kept),
-            ..lab.plan("k.txt", 40)
+            ..lab.options("k.txt", 40)
         },
         0,
     );
@@ -239,7 +239,7 @@ fn files_are_rotated_at_each_period_of_time_and_deleted_beyond_a_total_size() {
 #[test]
 fn a_recording_that_is_moved_elsewhere_is_rotated_without_it() {
     let lab = Lab::new();
-    lab.record_quietly(lab.plan("expected.txt", 40), 0);
+    lab.record_quietly(lab.options("expected.txt", 40), 0);
     let file = lab.path("a.txt");
     let clock = lab.clock(0, |n| {
         if n == 3 {
@@ -250,7 +250,7 @@ fn a_recording_that_is_moved_elsewhere_is_rotated_without_it() {
     });
     let plan = Record {
         rotate: Some(by_size(3000, None)),
-        ..lab.plan("a.txt", 40)
+        ..lab.options("a.txt", 40)
     };
     assert_eq!(
         lab.record_with(plan, &clock),
@@ -269,7 +269,7 @@ fn a_symbolic_link_is_not_rotated() {
     let plan = Record {
         append: true,
         rotate: Some(by_size(3000, None)),
-        ..lab.plan("link", 40)
+        ..lab.options("link", 40)
     };
     let (_, err, exit) = lab.record(plan, 0);
     assert!(

@@ -7,8 +7,10 @@ use std::sync::Mutex;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use tempfile::TempDir;
+
+use crate::support::process::send;
 
 /// One test at a time: they drop caches and measure times.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -166,7 +168,7 @@ pub(super) struct Running(pub(super) Child);
 impl Running {
     /// Ends it as Ctrl-C does, and waits for it.
     pub(super) fn interrupt(mut self) {
-        kill_process(Pid::from_child(&self.0), Signal::INT).unwrap();
+        send(&self.0, Signal::INT);
         assert_eq!(self.0.wait().unwrap().code(), Some(130));
     }
 }

@@ -12,6 +12,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use crate::support::program::{Program, blkstat};
+use crate::support::text::json_lines;
 use crate::wait_for_turn;
 
 /// The seconds that are recorded; the load is in the middle.
@@ -76,11 +77,7 @@ fn totals(path: &Path, device: &str) -> BTreeMap<&'static str, f64> {
         .run();
     assert_eq!(run.code, 0, "{}: {}", path.display(), run.err);
     let mut totals = BTreeMap::new();
-    let lines: Vec<serde_json::Value> = run
-        .out
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let lines = json_lines(&run.out);
     // What a log does not split is known of the intervals with only one kind.
     let is_known = |key: &&str| lines.iter().all(|line| line[*key].is_number());
     for line in &lines {

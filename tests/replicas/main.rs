@@ -42,4 +42,5 @@ mod support {
     pub(crate) mod references;
     pub(crate) mod snapshot;
     pub(crate) mod terminal;
+    pub(crate) mod text;
 }

@@ -279,9 +279,9 @@ fn only_export_opens_a_socket_and_only_help_starts_a_program() {
         "hyper::",
         "hyper_util::",
     ];
-    // The server, and its address on the command line.
     // The pager of the user, which shows a page of the manual on a terminal.
     let starts_pager = "src/commands/help.rs";
+    // The server, its address on the command line, and the bytes that its answers share.
     let may_listen = [
         "src/commands/export/mod.rs",
         "src/commands/export/published.rs",

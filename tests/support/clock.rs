@@ -13,6 +13,7 @@ pub(crate) struct ManualClock<'a> {
     start: Timestamp,
     on_wait: Box<dyn Fn(u64) -> WaitOutcome + 'a>,
     waits: Cell<u64>,
+    late_by: Box<dyn Fn(u64) -> Duration + 'a>,
 }
 
 impl<'a> ManualClock<'a> {
@@ -24,6 +25,15 @@ impl<'a> ManualClock<'a> {
             start,
             on_wait: Box::new(on_wait),
             waits: Cell::new(0),
+            late_by: Box::new(|_| Duration::ZERO),
+        }
+    }
+
+    /// Makes each wait last longer by what `late_by` returns for its number.
+    pub(crate) fn late_by(self, late_by: impl Fn(u64) -> Duration + 'a) -> Self {
+        Self {
+            late_by: Box::new(late_by),
+            ..self
         }
     }
 }
@@ -45,8 +55,10 @@ impl Clock for ManualClock<'_> {
         let Some(deadline) = deadline else {
             return WaitOutcome::Input;
         };
-        self.now.set(deadline.max(self.now.get()));
-        self.waits.set(self.waits.get() + 1);
-        (self.on_wait)(self.waits.get())
+        let wait = self.waits.get() + 1;
+        self.waits.set(wait);
+        self.now
+            .set(deadline.max(self.now.get()) + (self.late_by)(wait));
+        (self.on_wait)(wait)
     }
 }

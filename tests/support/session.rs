@@ -6,16 +6,14 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use rustix::process::{Pid, Signal, WaitOptions, waitpid};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcgetwinsize, tcsetwinsize};
 
+use super::process::{send, wait_until};
 use super::program::{BLKSTAT, Program};
 use super::terminal::open_terminal;
-
-/// The longest wait for anything that the program does soon unless it hangs.
-const MAX_WAIT: Duration = Duration::from_secs(60);
 
 /// The program on a terminal.
 pub(crate) struct Session {
@@ -40,8 +38,11 @@ impl Session {
     ) -> Self {
         let (keyboard, terminal) = open_terminal();
         resize(&terminal, size);
-        let words = ["setsid", "--ctty", BLKSTAT, "top"];
-        let mut program = Program::new(&words).args(arguments.split_whitespace());
+        // Under nohup, SIGHUP would be ignored, which a program inherits.
+        let words = ["env", "--default-signal", "setsid", "--ctty", BLKSTAT];
+        let mut program = Program::new(&words)
+            .args(["top"])
+            .args(arguments.split_whitespace());
         for (name, value) in [("TERM", "xterm-256color"), ("LC_ALL", "C.UTF-8")]
             .iter()
             .chain(variables)
@@ -90,21 +91,17 @@ impl Session {
     }
 
     fn wait_for_after(&self, begin: usize, text: &str) {
-        let start = Instant::now();
         let has_text = || {
             let written = self.output.lock().unwrap();
             String::from_utf8_lossy(&written[begin..]).contains(text)
                 || self.shown(&written).contains(text)
         };
-        while !has_text() {
-            let shown = self.shown(&self.output.lock().unwrap());
-            assert!(
-                start.elapsed() < MAX_WAIT,
-                "no '{text}' in:\n{shown}\nafter {}",
-                self.text()
-            );
-            thread::sleep(Duration::from_millis(5));
-        }
+        assert!(
+            wait_until(has_text),
+            "no '{text}' in:\n{}\nafter {}",
+            self.shown(&self.output.lock().unwrap()),
+            self.text()
+        );
     }
 
     /// What a terminal shows that was sent these bytes.
@@ -136,7 +133,7 @@ impl Session {
 
     /// Sends the program a signal.
     pub(crate) fn send(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
+        send(&self.child, signal);
     }
 
     /// Waits until the program is stopped, as by Ctrl-Z.
@@ -156,18 +153,15 @@ impl Session {
 
     /// Waits for the end of the program and returns its exit code.
     pub(crate) fn end(&mut self) -> i32 {
-        let start = Instant::now();
-        loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                return status.code().unwrap_or(-1);
-            }
-            assert!(
-                start.elapsed() < MAX_WAIT,
-                "it does not end: {}",
-                self.text()
-            );
-            thread::sleep(Duration::from_millis(5));
-        }
+        let mut ended = None;
+        wait_until(|| {
+            ended = self.child.try_wait().unwrap();
+            ended.is_some()
+        });
+        let Some(status) = ended else {
+            panic!("it does not end: {}", self.text());
+        };
+        status.code().unwrap_or(-1)
     }
 }
 

@@ -16,7 +16,7 @@ use crate::capture::{
     MAX_BASELINE_NAME_BYTES, MAX_BASELINES, MAX_DEVICES_PER_SAMPLE, MAX_SAMPLE_BYTES,
     NamesInSample, slot,
 };
-use crate::counters::{Columns, Counters, Device, Sample, wrapping_sub_u32};
+use crate::counters::{Columns, Counters, Device, Sample, growth_u32};
 use crate::topology::{Node, Topology};
 use crate::units::SampleTime;
 
@@ -358,12 +358,12 @@ fn has_other_end(counters: &Counters, before: &Counters) -> bool {
     let grows = counters.reads.ios >= before.reads.ios
         && counters.writes.ios >= before.writes.ios
         && counters.busy_ms >= before.busy_ms;
-    let of_requests = wrapping_sub_u32(before.reads.ms, counters.reads.ms)
-        + wrapping_sub_u32(before.writes.ms, counters.writes.ms);
+    let of_requests = growth_u32(before.reads.ms, counters.reads.ms)
+        + growth_u32(before.writes.ms, counters.writes.ms);
     let (last, last_before) = (last_number(counters), last_number(before));
     let fits = last <= u64::from(u32::MAX);
     let last_growth = if fits {
-        wrapping_sub_u32(last_before, last)
+        growth_u32(last_before, last)
     } else {
         last.abs_diff(last_before)
     };
@@ -473,6 +473,6 @@ fn has_fallen(before: &Counters, after: &Counters) -> bool {
 /// Returns whether the counters can be those of the same device after this time, in which it cannot be busy for much longer.
 /// Old kernels count some time twice, and 7-column lines have no times.
 fn can_follow(before: &Counters, after: &Counters, interval_s: f64) -> bool {
-    let busy_ms = wrapping_sub_u32(before.busy_ms, after.busy_ms);
+    let busy_ms = growth_u32(before.busy_ms, after.busy_ms);
     !has_fallen(before, after) && busy_ms as f64 <= 10_000.0 * interval_s.max(1.0)
 }

@@ -120,7 +120,7 @@ impl Points {
 }
 
 #[cfg(test)]
-mod backfill_tests {
+mod tests {
     use super::*;
 
     #[test]

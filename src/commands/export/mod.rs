@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Args;
 
 use self::backfill::Backfill;
@@ -32,7 +32,7 @@ use crate::intervals::{DeviceSelection, IntervalRows};
 use crate::report::prometheus::{
     ALERT_RULES, ALERT_TESTS, DASHBOARD, LABELS, PEER_RULES, metrics_text, node_exporter_rules,
 };
-use crate::sanitize::sanitize;
+use crate::sanitize::path_text;
 use crate::schedule::DEFAULT_INTERVAL;
 use crate::source::{Input, ScanScope};
 use crate::totals::{DeviceScope, RunningTotals};
@@ -277,8 +277,7 @@ impl Observer for Publisher<'_> {
         if let Some(path) = &self.export.textfile {
             let every = self.export.textfile_every.unwrap_or(DEFAULT_EVERY);
             self.file = Some(TextfileWriter::start(path, every, &self.published)?);
-            let name = path.display().to_string();
-            context.print_error(format_args!("writing metrics to {}", sanitize(&name)));
+            context.print_error(format_args!("writing metrics to {}", path_text(path)));
         }
         if let Some(server) = self.server.take() {
             let address = server.address();
@@ -331,10 +330,10 @@ fn listen_address(word: &str) -> Result<SocketAddr, String> {
 /// Parses the path of a file that node_exporter reads.
 fn textfile_path(word: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(word);
-    match path.extension() {
-        Some(extension) if extension == "prom" => Ok(path),
-        _ => Err("node_exporter reads only files whose names end in .prom".to_owned()),
+    if path.extension() != Some("prom".as_ref()) {
+        return Err("node_exporter reads only files whose names end in .prom".to_owned());
     }
+    Ok(path)
 }
 
 /// Parses a label, whose name Prometheus must accept.
@@ -360,8 +359,24 @@ fn repeated_name(labels: &[(String, String)]) -> Option<&str> {
     Some(name)
 }
 
+/// The size of the stack of each further thread, all of which is locked in memory.
+const STACK_BYTES: usize = 256 * 1024;
+
+/// Starts a thread with a small stack.
+///
+/// # Errors
+/// If the system has no more threads.
+fn start_thread(name: &str, run: impl FnOnce() + Send + 'static) -> Result<()> {
+    std::thread::Builder::new()
+        .name(name.to_owned())
+        .stack_size(STACK_BYTES)
+        .spawn(run)
+        .with_context(|| format!("cannot start the thread {name}"))?;
+    Ok(())
+}
+
 #[cfg(test)]
-mod mod_tests {
+mod tests {
     use super::*;
 
     #[test]

@@ -3,16 +3,15 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
 use hyper::body::Bytes;
 
 use crate::report::prometheus::metrics_text;
 use crate::sink::gzip_bytes;
 use crate::totals::MetricsSnapshot;
 
-/// The number of intervals, and below the additional time, after which a sample is late. A busy host may miss one
-/// sample.
+/// The intervals after which a sample is late, if [`MAX_LATE`] has passed as well: a busy host may miss one sample.
 const MAX_LATE_INTERVALS: u32 = 2;
+/// The additional time, which matters to short intervals.
 const MAX_LATE: Duration = Duration::from_secs(1);
 
 pub(super) struct Published {
@@ -78,27 +77,8 @@ impl Published {
     }
 }
 
-/// The size of the stack of each further thread, all of which is locked in memory.
-const STACK_BYTES: usize = 256 * 1024;
-
-/// Starts a thread with a small stack.
-///
-/// # Errors
-/// If the system has no more threads.
-pub(super) fn start_thread(
-    name: &str,
-    run: impl FnOnce() + Send + 'static,
-) -> Result<std::thread::JoinHandle<()>> {
-    let builder = std::thread::Builder::new()
-        .name(name.to_owned())
-        .stack_size(STACK_BYTES);
-    builder
-        .spawn(run)
-        .with_context(|| format!("cannot start the thread {name}"))
-}
-
 #[cfg(test)]
-mod published_tests {
+mod tests {
     use super::*;
 
     #[test]

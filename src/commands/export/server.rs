@@ -31,7 +31,8 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::runtime::Runtime;
 use tokio::task::AbortHandle;
 
-use super::published::{Published, start_thread};
+use super::published::Published;
+use super::start_thread;
 use crate::clock::{Clock, RealClock};
 use crate::os_error::is_lack_of_resources;
 use crate::report::prometheus::CONTENT_TYPE;
@@ -102,8 +103,7 @@ impl Server {
         });
         start_thread("http", move || {
             self.runtime.block_on(serve(self.listener, answers));
-        })?;
-        Ok(())
+        })
     }
 }
 
@@ -126,9 +126,11 @@ fn max_connections() -> usize {
         .clamp(MIN_CONNECTIONS, MAX_CONNECTIONS)
 }
 
-/// How far a connection is.
+/// The state of a connection that has sent nothing.
 const SILENT: u8 = 0;
+/// That of one that has sent a part of a request.
 const ASKING: u8 = 1;
+/// That of one whose request is being answered.
 const ANSWERED: u8 = 2;
 
 /// A connection: the task that serves it, and how far it is.
@@ -156,8 +158,8 @@ async fn serve(listener: TcpListener, answers: Arc<Answers>) {
                 });
             }
             Err(error) if is_lack_of_resources(&error) => {
-                let fewer = connections.len();
-                make_room(&mut connections, fewer);
+                let open = connections.len();
+                make_room(&mut connections, open);
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
             // The client is gone already.
@@ -172,15 +174,11 @@ async fn serve(listener: TcpListener, answers: Arc<Answers>) {
 /// sent nothing, then of those that have sent a part of a request, and then of those that are being answered.
 fn make_room(connections: &mut Vec<Connection>, max: usize) {
     connections.retain(|connection| !connection.task.is_finished());
-    if connections.len() < max {
-        return;
-    }
-    let mut states = Vec::with_capacity(connections.len());
-    for connection in &*connections {
-        states.push(connection.state.load(Ordering::Relaxed));
-    }
-    let least = states.iter().min();
-    if let Some(at) = states.iter().position(|state| Some(state) == least) {
+    let state = |connection: &Connection| connection.state.load(Ordering::Relaxed);
+    if connections.len() >= max
+        && let Some(least) = connections.iter().map(state).min()
+        && let Some(at) = connections.iter().position(|one| state(one) == least)
+    {
         connections.remove(at).task.abort();
     }
 }
@@ -285,11 +283,12 @@ impl Hosts {
     /// Returns whether a request for this host, perhaps with a port, is answered.
     fn contain(&self, host: &str) -> bool {
         let name = host_name(host);
-        if self.are_all || is_loopback(name) {
-            return true;
-        }
-        let mut names = self.allowed.iter().map(|allowed| host_name(allowed));
-        names.any(|allowed| allowed.eq_ignore_ascii_case(name))
+        self.are_all
+            || is_loopback(name)
+            || self
+                .allowed
+                .iter()
+                .any(|allowed| host_name(allowed).eq_ignore_ascii_case(name))
     }
 }
 
@@ -350,16 +349,13 @@ impl Answers {
 
     /// Old clients name no host; a browser always does.
     fn is_host_allowed<B>(&self, request: &Request<B>) -> bool {
-        for host in request.headers().get_all(header::HOST) {
-            match host.to_str() {
-                Ok(host) if host.is_empty() || self.hosts.contain(host) => {}
-                _ => return false,
-            }
-        }
-        match request.uri().host() {
-            Some(host) => self.hosts.contain(host),
-            None => true,
-        }
+        let mut named = request.headers().get_all(header::HOST).iter();
+        let is_named_allowed = named.all(|host| {
+            host.to_str()
+                .is_ok_and(|host| host.is_empty() || self.hosts.contain(host))
+        });
+        let in_target = request.uri().host();
+        is_named_allowed && in_target.is_none_or(|host| self.hosts.contain(host))
     }
 
     fn health(&self) -> Response<Full<Bytes>> {

@@ -1,5 +1,6 @@
 //! A file for node_exporter's textfile collector, which a thread of its own keeps up to date: its disk may not answer.
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -7,10 +8,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use super::published::{Published, start_thread};
+use super::published::Published;
+use super::start_thread;
 use crate::clock::{Clock, RealClock};
 use crate::os_error::os_error_text;
-use crate::sanitize::sanitize;
+use crate::sanitize::path_text;
 use crate::schedule::Deadlines;
 use crate::sink::{remove_file, replace_file};
 
@@ -40,17 +42,18 @@ impl TextfileWriter {
     /// # Errors
     /// If the file cannot be written, or the system has no more threads.
     pub(super) fn start(path: &Path, every: Duration, published: &Arc<Published>) -> Result<Self> {
-        let name = sanitize(&path.display().to_string()).into_owned();
+        let name = path_text(path);
         let mut written_at = None;
         write_latest(path, published, &mut written_at)
             .with_context(|| format!("cannot write {name}"))?;
         let (stop, stopped) = channel();
         let (report, messages) = channel();
-        let (path, published) = (path.to_owned(), Arc::clone(published));
+        let path = path.to_owned();
+        let published = Arc::clone(published);
         start_thread("textfile", move || {
             let clock = RealClock::new(None);
             let mut deadlines = Deadlines::new(clock.monotonic(), every);
-            let mut was_failing = false;
+            let mut is_failing = false;
             loop {
                 let (due, _) = deadlines.next(clock.monotonic());
                 let wait = due.saturating_sub(clock.monotonic());
@@ -58,19 +61,18 @@ impl TextfileWriter {
                     break;
                 }
                 let written = write_latest(&path, &published, &mut written_at);
-                let is_failing = written.is_err();
-                let message = match written {
-                    Err(error) => {
-                        let reason = os_error_text(&error);
-                        format!("cannot write {name}: {reason}; trying again")
-                    }
-                    Ok(()) => format!("writing {name} again"),
-                };
-                if is_failing != was_failing {
+                let fails = written.is_err();
+                if fails != is_failing {
+                    is_failing = fails;
                     // Without a receiver, the program is ending.
-                    let _ = report.send(message);
+                    let _ = report.send(match written {
+                        Err(error) => format!(
+                            "cannot write {name}: {}; trying again",
+                            os_error_text(&error)
+                        ),
+                        Ok(()) => format!("writing {name} again"),
+                    });
                 }
-                was_failing = is_failing;
             }
             // After an error, the file remains, as after a crash.
             let _ = remove_file(&path);
@@ -93,9 +95,9 @@ fn write_latest(
     path: &Path,
     published: &Published,
     written_at: &mut Option<Duration>,
-) -> std::io::Result<()> {
+) -> io::Result<()> {
     if let Some(latest) = published.latest()
-        && Some(latest.at) != *written_at
+        && *written_at != Some(latest.at)
     {
         replace_file(path, latest.text())?;
         *written_at = Some(latest.at);

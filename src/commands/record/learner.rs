@@ -2,20 +2,22 @@
 //! that neither the analysis nor the disk with the file delays a sample.
 
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{
+    Receiver, RecvTimeoutError, SendError, Sender, SyncSender, channel, sync_channel,
+};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{Builder, Scope};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use super::super::baseline_file::{read_replaceable_baselines, write_baselines};
 use super::OPEN_PATIENCE;
 use crate::clock::RealClock;
+use crate::commands::baseline_file::{read_replaceable_baselines, write_baselines};
 use crate::counters::Sample;
 use crate::intervals::{DeviceSelection, Intervals, NextInterval};
 use crate::known_baselines::{BaselineStore, SavedBaselines};
-use crate::sanitize::sanitize;
+use crate::sanitize::path_text;
 use crate::source::Input;
 
 /// The most samples that may wait to be learned from. Further ones are left out, which makes an interval longer.
@@ -39,10 +41,8 @@ impl BaselineFile {
     fn open(path: &Path) -> Result<Self> {
         let mut baselines = SavedBaselines::default();
         if let Some(text) = read_replaceable_baselines(path)? {
-            baselines = serde_json::from_str(&text).with_context(|| {
-                let name = path.display().to_string();
-                format!("{} is not a saved baseline", sanitize(&name))
-            })?;
+            baselines = serde_json::from_str(&text)
+                .with_context(|| format!("{} is not a saved baseline", path_text(path)))?;
             baselines.retain_possible();
         }
         let file = Self {
@@ -100,19 +100,23 @@ impl Learner {
             ..DeviceSelection::default()
         };
         let (hang_up, ended) = channel();
-        let (opened, failed) = channel();
+        let (open_error, open_errors) = channel();
         let learn = move || {
             let _hang_up: Sender<()> = hang_up;
             let learned = match BaselineFile::open(path) {
                 Ok(mut file) => {
-                    drop(opened);
+                    // Says that the file is open.
+                    drop(open_error);
                     let clock = RealClock::new(None);
                     let intervals =
                         Intervals::receive(&input, &selection, baselines, received, &clock);
                     intervals.and_then(|intervals| learn_baselines(intervals, &mut file, problem))
                 }
-                // If the receiver is gone, sampling has begun.
-                Err(error) => opened.send(error).map_err(|unsent| unsent.0),
+                Err(error) => match open_error.send(error) {
+                    Ok(()) => Ok(()),
+                    // Sampling has begun.
+                    Err(SendError(error)) => Err(error),
+                },
             };
             if let Err(error) = learned {
                 report(problem, &error);
@@ -122,7 +126,7 @@ impl Learner {
         thread
             .spawn_scoped(scope, learn)
             .context("cannot start to learn baselines")?;
-        if let Ok(error) = failed.recv_timeout(OPEN_PATIENCE) {
+        if let Ok(error) = open_errors.recv_timeout(OPEN_PATIENCE) {
             return Err(error);
         }
         Ok(Self {
@@ -161,7 +165,8 @@ fn learn_baselines(
     if !intervals.start(&mut |_| {})? {
         return Ok(());
     }
-    let (mut since_update_s, mut since_start_s) = (0.0, 0.0);
+    let mut since_update_s = 0.0;
+    let mut since_start_s = 0.0;
     loop {
         let is_over = match intervals.next(&mut |_| {})? {
             NextInterval::Rows(rows) => {

@@ -14,7 +14,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 use std::{io, thread};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 
 use self::learner::Learner;
@@ -38,7 +38,7 @@ use crate::sink::{
     Destination, EndOnDrop, IfExists, RecordingFile, Rotation, WriteQueue, block_device_message,
     write_recording,
 };
-use crate::source::{DeviceResolver, HealthReader, IoScanner, Live, ScanScope, read_topology};
+use crate::source::{DeviceResolver, HostReader, ScanScope, read_topology};
 
 /// The operands of `record`, for the help.
 pub(super) const OPERANDS: &[Operand] = &[
@@ -119,6 +119,97 @@ impl Record {
     /// If an argument is invalid, or a sample cannot be read or written; the message then includes the number of samples
     /// that were saved.
     pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
+        self.check_arguments()?;
+        let writes_to_output = self.file.as_os_str() == "-";
+        let name = if writes_to_output {
+            "standard output".into()
+        } else {
+            self.file.display().to_string()
+        };
+        let name: &str = &sanitize(&name);
+        if let Some(from) = &self.from {
+            return self.convert(from, name, context);
+        }
+        let (device_names, schedule) =
+            split_devices_and_schedule(&self.operands).map_err(usage_error)?;
+        let rotation = match self.rotate {
+            Some(limits) => Some(rotation(limits, self.keep).map_err(usage_error)?),
+            None => None,
+        };
+        let interval = schedule.interval.unwrap_or(DEFAULT_INTERVAL);
+        let baselines = self
+            .baseline
+            .load(Settings::default(), &host.saved_baselines, context)?;
+        let mut sample = Sample::default();
+        let scans = (!self.no_who).then_some(ScanScope::Everything);
+        let mut source = HostReader::start(&host.root, context.clock, scans)?;
+        let mut warnings = Warnings::about(&source.live.name());
+        source.read(&mut sample, |line, error| {
+            warnings.warn_line(line as u64, &error, context.err)
+        })?;
+        self.refuse_device_as_file(&sample)?;
+        let devices = kernel_names(&device_names, host, &sample.devices)
+            .map_err(|reason| NoData(format!("{}: {reason}", sanitize(&source.live.name()))))?;
+        let problem = Mutex::new(None);
+        let filter = RecordFilter {
+            devices: devices.clone(),
+            columns: (self.columns == "14").then_some(14),
+        };
+        let recorder = Recorder::new(
+            &host.root,
+            filter,
+            &baselines,
+            interval,
+            context.time_zone(),
+        );
+        let queue = &WriteQueue::new(MAX_QUEUE_BYTES).context("cannot start to write")?;
+        // The writer has it from now on. What takes its place has no size, so that leaking it costs nothing.
+        let out = std::mem::replace(&mut context.out, Box::leak(Box::new(io::sink())));
+        thread::scope(|scope| {
+            let _end = EndOnDrop(queue);
+            let mut learner = None;
+            if let Some(path) = &self.learn_baseline {
+                learner = Some(Learner::start(
+                    scope, path, devices, &host.root, interval, &baselines, &problem,
+                )?);
+            }
+            thread::Builder::new()
+                .name("writer".to_owned())
+                .stack_size(WRITER_STACK_BYTES)
+                .spawn_scoped(scope, move || {
+                    write_recording(queue, || self.open_destination(rotation, name, out))
+                })
+                .context("cannot start to write")?;
+            if !queue.wait_until_open(OPEN_PATIENCE) {
+                context.print_error(format_args!(
+                    "waiting to open {name}; samples are kept in memory until it is open"
+                ));
+            } else if let Some(error) = queue.take_error() {
+                return Err(error);
+            }
+            // Errors go to a terminal, and samples do not.
+            let writes_to_terminal = writes_to_output && context.is_terminal;
+            let shows_progress = context.err_is_terminal && !writes_to_terminal;
+            let start = sample.at.monotonic.unwrap_or_default();
+            let recording = Recording {
+                learner,
+                problem: &problem,
+                count: schedule.count,
+                name,
+                interval,
+                recorder,
+                source,
+                warnings,
+                events: FileEvents::default(),
+                queue,
+                progress: Progress::new(shows_progress, start),
+            };
+            recording.run(&mut sample, context)
+        })
+    }
+
+    /// Checks what clap cannot check.
+    fn check_arguments(&self) -> Result<()> {
         if let Some(word) = self.file.to_str()
             && is_number_or_interval(word)
         {
@@ -132,15 +223,6 @@ impl Record {
                 "--every needs a capture, such as --from CAPTURE",
             ));
         }
-        let writes_to_output = self.file.as_os_str() == "-";
-        let name = if writes_to_output {
-            "standard output".to_owned()
-        } else {
-            sanitize(&self.file.display().to_string()).into_owned()
-        };
-        if let Some(from) = &self.from {
-            return self.convert(from, &name, context);
-        }
         if let Some(learned) = &self.learn_baseline
             && absolute(learned).ok() == absolute(&self.file).ok()
         {
@@ -148,107 +230,19 @@ impl Record {
                 "--learn-baseline needs a different file than the recording",
             ));
         }
-        let (device_names, schedule) =
-            split_devices_and_schedule(&self.operands).map_err(usage_error)?;
-        let rotation = match self.rotate {
-            Some(limits) => Some(rotation(limits, self.keep).map_err(usage_error)?),
-            None => None,
-        };
-        let interval = schedule.interval.unwrap_or(DEFAULT_INTERVAL);
-        let baselines = self
-            .baseline
-            .load(Settings::default(), &host.saved_baselines, context)?;
-        let mut source = Live::new(&host.root, context.clock).with_host_state();
-        let mut warnings = Warnings::about(&source.name());
-        let mut sample = Sample::default();
-        let scanner = match self.no_who {
-            false => Some(IoScanner::start(
-                &host.root,
-                context.clock,
-                ScanScope::Everything,
-            )?),
-            true => None,
-        };
-        // Before the first sample, so that waiting for it misses no deadline.
-        let health = HealthReader::start(&host.root, context.clock)?;
-        if let Some(scanner) = &scanner {
-            scanner.wait_for_first();
+        Ok(())
+    }
+
+    /// Fails if FILE is the name of a device: what was meant is a device, and FILE is missing.
+    fn refuse_device_as_file(&self, sample: &Sample) -> Result<()> {
+        for Device { name, .. } in &sample.devices {
+            ensure!(
+                self.file.as_os_str() != name.as_str(),
+                "{}; ./{name} for a file named {name}",
+                block_device_message(name)
+            );
         }
-        health.wait_for_first();
-        source.read_first(&mut sample, |line, error| {
-            warnings.warn_line(line as u64, &error, context.err)
-        })?;
-        for device in &sample.devices {
-            if self.file.as_os_str() == device.name.as_str() {
-                bail!(
-                    "{}; ./{1} for a file named {1}",
-                    block_device_message(&device.name),
-                    device.name
-                );
-            }
-        }
-        let devices = kernel_names(&device_names, host, &sample.devices)
-            .map_err(|reason| NoData(format!("{}: {reason}", sanitize(&source.name()))))?;
-        let writes_to_terminal = writes_to_output && context.is_terminal;
-        let problem = Mutex::new(None);
-        let filter = RecordFilter {
-            devices: devices.clone(),
-            columns: (self.columns == "14").then_some(14),
-        };
-        let recorder = Recorder::new(
-            &host.root,
-            filter,
-            &baselines,
-            interval,
-            context.time_zone(),
-        );
-        let queue = WriteQueue::new(MAX_QUEUE_BYTES).context("cannot start to write")?;
-        // The writer has it from now on. Something without a size is not on the heap.
-        let out = std::mem::replace(&mut context.out, Box::leak(Box::new(io::sink())));
-        thread::scope(|scope| {
-            let _end = EndOnDrop(&queue);
-            let learner = match &self.learn_baseline {
-                Some(path) => Some(Learner::start(
-                    scope, path, devices, &host.root, interval, &baselines, &problem,
-                )?),
-                None => None,
-            };
-            let writer = thread::Builder::new()
-                .name("writer".to_owned())
-                .stack_size(WRITER_STACK_BYTES);
-            let (queue, file_name) = (&queue, name.clone());
-            writer
-                .spawn_scoped(scope, move || {
-                    write_recording(queue, || self.open_destination(rotation, &file_name, out))
-                })
-                .context("cannot start to write")?;
-            if !queue.wait_until_open(OPEN_PATIENCE) {
-                context.print_error(format_args!(
-                    "waiting to open {name}; samples are kept in memory until it is open"
-                ));
-            } else if let Some(error) = queue.take_error() {
-                return Err(error);
-            }
-            let shows_progress = context.err_is_terminal && !writes_to_terminal;
-            let start = sample.at.monotonic.unwrap_or_default();
-            let recording = Recording {
-                learner,
-                problem: &problem,
-                count: schedule.count,
-                name,
-                interval,
-                recorder,
-                source,
-                scanner,
-                health,
-                warnings,
-                events: FileEvents::default(),
-                queue,
-                shows_progress,
-                progress: Progress::new(shows_progress, start),
-            };
-            recording.run(&mut sample, context)
-        })
+        Ok(())
     }
 
     /// Opens the file of a recording, or takes standard output.

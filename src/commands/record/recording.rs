@@ -16,11 +16,12 @@ use crate::counters::Sample;
 use crate::exit::Exit;
 use crate::report::layout::number_format::bytes;
 use crate::report::layout::sentence_numbers::counted;
+use crate::report::layout::time_of_day;
 use crate::report::who::skipped_scans_text;
 use crate::schedule::Deadlines;
 use crate::signals::end_process;
 use crate::sink::{WriteProgress, WriteQueue, rotated_name};
-use crate::source::{HealthReader, IoScanner, Live, ReadFailure};
+use crate::source::{HostReader, ReadFailure};
 
 /// The time between checks for a signal.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
@@ -36,18 +37,13 @@ pub(super) struct Recording<'a> {
     /// The number of intervals; `None` for no limit.
     pub(super) count: Option<u64>,
     /// The name of the recording in messages, without control characters.
-    pub(super) name: String,
+    pub(super) name: &'a str,
     pub(super) interval: Duration,
     pub(super) recorder: Recorder<'a>,
-    pub(super) source: Live<'a>,
-    /// `None` if cgroups and processes are not recorded.
-    pub(super) scanner: Option<IoScanner>,
-    pub(super) health: HealthReader,
+    pub(super) source: HostReader<'a>,
     pub(super) warnings: Warnings,
     pub(super) events: FileEvents,
     pub(super) queue: &'a WriteQueue,
-    /// Errors go to a terminal, and samples do not.
-    pub(super) shows_progress: bool,
     pub(super) progress: Progress,
 }
 
@@ -58,31 +54,34 @@ impl Recording<'_> {
         if let Some(learner) = &mut self.learner {
             learner.samples = None;
         }
-        let is_written = self.wait_until_written(context);
+        let write_result = self.wait_until_written(context);
         self.report_events(context);
         self.progress.clear(context);
-        let name = &self.name;
+        let name = self.name;
         if let Some(text) = skipped_scans_text(self.recorder.skipped_scans) {
             context.print_error(format_args!("{name}: {text}"));
         }
         self.warnings.finish(context.err);
         let state = self.queue.progress();
-        let ended = ended.and_then(|exit| is_written.map(|()| exit));
-        if let Err(error) = &ended
+        let outcome = match (ended, write_result) {
+            (Ok(exit), Ok(())) => Ok(exit),
+            (Err(error), _) | (_, Err(error)) => Err(error),
+        };
+        if let Err(error) = &outcome
             && !is_closed_pipe(error)
         {
-            bail!("{error:#}; {}", saved(&state, &self.recorder.zone));
+            bail!("{error:#}; {}", saved_text(&state, &self.recorder.zone));
         }
-        if self.shows_progress {
+        if self.progress.is_enabled {
             let recorded = counted(state.samples, "sample");
             let devices = counted(self.recorder.devices.len() as u64, "device");
-            let written = written(&state);
             let _ = writeln!(
                 context.err,
-                "recorded {recorded} of {devices} in {name}, {written}"
+                "recorded {recorded} of {devices} in {name}, {}",
+                written_text(&state)
             );
         }
-        ended
+        outcome
     }
 
     /// Takes samples until COUNT is reached, a signal comes, or an error occurs.
@@ -90,18 +89,13 @@ impl Recording<'_> {
         let start = sample.at.monotonic.unwrap_or_default();
         let mut deadlines = Deadlines::new(start, self.interval);
         loop {
-            let now = sample.at.monotonic.unwrap_or_default();
-            sample.io_scan = match &mut self.scanner {
-                Some(scanner) => scanner.latest(now),
-                None => None,
-            };
             if let Some(scan) = &sample.io_scan
                 && scan.has_long_wait()
             {
-                self.health.request();
+                self.source.health.request();
             }
-            sample.health = self.health.latest(now);
-            let block = self.recorder.block(sample, &self.source, &mut |message| {
+            let live = &self.source.live;
+            let block = self.recorder.block(sample, live, &mut |message| {
                 context.print_error(message);
             });
             self.queue.push(block);
@@ -118,7 +112,7 @@ impl Recording<'_> {
             }
             self.report_events(context);
             self.progress.show(
-                || status(self.recorder.samples, &self.queue.progress()),
+                || status_text(self.recorder.samples, &self.queue.progress()),
                 context,
             );
             if let Some(exit) = self.read_next(sample, &mut deadlines, context) {
@@ -139,19 +133,18 @@ impl Recording<'_> {
         let mut all_missed = 0;
         loop {
             let (deadline, missed) = deadlines.next(context.clock.monotonic());
-            if let Some(scanner) = &self.scanner {
-                scanner.request(deadline);
-            }
+            self.source.request(deadline);
             let failed = Some(self.queue.failure());
             match context.clock.wait(Some(deadline), failed) {
                 WaitOutcome::Signal(signal) => return Some(Exit::Signal(signal)),
-                // The writer failed, and the end of the recording reports why.
-                WaitOutcome::Input => return Some(Exit::Error),
-                WaitOutcome::Due if self.queue.is_done() => return Some(Exit::Error),
-                WaitOutcome::Due => {}
+                WaitOutcome::Due if !self.queue.is_done() => {}
+                // The writer failed, before the deadline or at it; the end of the recording reports why.
+                WaitOutcome::Input | WaitOutcome::Due => return Some(Exit::Error),
             }
             all_missed += missed + deadlines.skip_passed(context.clock.monotonic());
-            let read = context.read_live(&mut self.source, sample, &mut self.warnings);
+            let read = self.source.read(sample, |line, error| {
+                self.warnings.warn_line(line as u64, &error, context.err)
+            });
             if let Some(text) = failure.observe(read.as_ref().err()) {
                 self.warnings.warn_input(&text, context.err);
             }
@@ -169,7 +162,8 @@ impl Recording<'_> {
     /// # Errors
     /// If a sample cannot be written.
     fn wait_until_written(&mut self, context: &mut RunContext<'_>) -> Result<()> {
-        let (queue, name) = (self.queue, &self.name);
+        let queue = self.queue;
+        let name = self.name;
         queue.end();
         context.clock.clear_signal();
         let mut checks = 0;
@@ -221,7 +215,7 @@ impl Recording<'_> {
     /// Reports events of the file, and why baselines could not be saved. The next attempt to save them follows after a
     /// while.
     fn report_events(&mut self, context: &mut RunContext<'_>) {
-        for message in self.events.messages(&self.queue.progress(), &self.name) {
+        for message in self.events.messages(&self.queue.progress(), self.name) {
             self.progress.clear(context);
             context.print_error(message);
         }
@@ -234,7 +228,7 @@ impl Recording<'_> {
 }
 
 /// Describes the samples that were saved and those that were not, for an error message.
-fn saved(state: &WriteProgress, zone: &TimeZone) -> String {
+fn saved_text(state: &WriteProgress, zone: &TimeZone) -> String {
     let lost = match state.waiting {
         0 => String::new(),
         waiting => format!("{} lost; ", counted(waiting as u64, "sample")),
@@ -242,7 +236,7 @@ fn saved(state: &WriteProgress, zone: &TimeZone) -> String {
     let Some(last) = state.last_at else {
         return format!("{lost}no samples saved");
     };
-    let time = last.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string();
+    let time = time_of_day(last, zone);
     match state.samples {
         1 => format!("{lost}1 complete sample saved, taken at {time}"),
         n => format!("{lost}{n} complete samples saved, up to {time}"),
@@ -251,16 +245,16 @@ fn saved(state: &WriteProgress, zone: &TimeZone) -> String {
 
 /// Returns the status of a recording after this number of samples, such as
 /// `120 samples, 1.2 MB, 0 dropped, slowest write 4.2 ms`.
-fn status(samples: u64, state: &WriteProgress) -> String {
+fn status_text(samples: u64, state: &WriteProgress) -> String {
     let waiting = match state.waiting {
         // One sample is usually just being written.
         0 | 1 => String::new(),
         waiting => format!(", {waiting} waiting"),
     };
-    format!("{samples} samples, {}{waiting}", written(state))
+    format!("{samples} samples, {}{waiting}", written_text(state))
 }
 
-fn written(state: &WriteProgress) -> String {
+fn written_text(state: &WriteProgress) -> String {
     let slowest_s = state.slowest.as_secs_f64();
     let slowest = if slowest_s < 1.0 {
         format!("{:.1} ms", slowest_s * 1000.0)

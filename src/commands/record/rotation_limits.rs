@@ -9,9 +9,12 @@ use crate::sink::Rotation;
 /// # Errors
 /// A message if not even one file could be kept.
 pub(super) fn rotation(limits: Rotation, kept: Option<Rotation>) -> Result<Rotation, String> {
-    let Rotation {
+    let Some(Rotation {
         keep, keep_bytes, ..
-    } = kept.unwrap_or(limits);
+    }) = kept
+    else {
+        return Ok(limits);
+    };
     if let (Some(size), Some(bytes)) = (limits.size, keep_bytes)
         && bytes < size
     {
@@ -109,7 +112,7 @@ fn number_and_unit(word: &str) -> Option<(u64, &str)> {
 }
 
 #[cfg(test)]
-mod rotation_limits_tests {
+mod tests {
     use super::*;
 
     #[test]

@@ -102,15 +102,13 @@ impl<'a> Recorder<'a> {
             self.header_interval = self.interval;
             self.header.clear();
             self.write_header(sample, on_mismatch);
-            self.devices.clear();
-            for device in &sample.devices {
-                self.devices.push(device.name.clone());
-            }
+            let names = sample.devices.iter().map(|device| device.name.clone());
+            self.devices = names.collect();
         }
         self.completed.clear();
-        for device in &sample.devices {
-            self.completed.push(device.counters.completed());
-        }
+        let counters = sample.devices.iter().map(|device| device.counters);
+        self.completed
+            .extend(counters.map(|counters| counters.completed()));
         let mut has_news = false;
         if let Some(facts) = &sample.health
             && self.has_changed(facts)
@@ -271,7 +269,7 @@ impl Record {
         };
         let written = match replay.header() {
             Some(_) if replay.is_file() => {
-                copy_capture_range(from, (Timestamp::MIN, Timestamp::MAX), &mut write).map(drop)
+                copy_capture_range(from, Timestamp::MIN..=Timestamp::MAX, &mut write).map(drop)
             }
             Some(_) => bail!("{from_name}: this is a recording already; save it as it is"),
             None => {

@@ -242,7 +242,9 @@ fn write_samples(
     }
     let mut file = write_history(path, &history)?;
     for capture in files {
-        samples += copy_capture_range(capture, range, |text| file.write(text).map(drop))?;
+        samples += copy_capture_range(capture, range.0..=range.1, |text| {
+            file.write(text).map(drop)
+        })?;
     }
     file.finish()?;
     file.sync()?;

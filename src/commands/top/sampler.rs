@@ -137,7 +137,7 @@ impl Sampler {
         let (sender, updates) = sync_channel(MAX_WAITING);
         let texts = Mutex::new(TextHistory::new(
             LIVE_HISTORY_S,
-            live_history_bytes(0) / TEXT_FRACTION,
+            live_history_bytes(0, 0) / TEXT_FRACTION,
         ));
         let shared = Arc::new(Shared {
             texts,

@@ -99,7 +99,7 @@ pub(super) fn run(
         folds: !selection.all,
         plays: top.realtime,
         history: if is_live {
-            (live_history_bytes(0), LIVE_HISTORY_S)
+            (live_history_bytes(0, 0), LIVE_HISTORY_S)
         } else {
             CAPTURE_HISTORY
         },
@@ -341,7 +341,7 @@ impl Session {
             match update {
                 Update::Interval(rows, topology) => {
                     if self.app.options.source == Source::Live {
-                        let all = live_history_bytes(rows.devices.len());
+                        let all = live_history_bytes(rows.devices.len(), self.app.incidents.len());
                         let mut texts = self.sampler.shared.text_history();
                         texts.max_bytes = all / TEXT_FRACTION;
                         // The memory that samples do not need is for intervals.

@@ -15,7 +15,7 @@ use super::device_interval::{DeviceActivity, DeviceInterval, DeviceState, Interv
 use super::device_names::DeviceNames;
 use super::run_clock::RunClock;
 use super::series::{Extent, Fold, LatencyCounts, Point, Series, TimeSpan};
-use crate::judge::{Assessment, Judged, Verdict, Worst};
+use crate::judge::{Assessment, Judged, JudgedStep, Verdict};
 use crate::metrics::Interval;
 use crate::quantities::{HostQuantity, Quantity};
 use crate::units::Span;
@@ -23,10 +23,12 @@ use crate::units::Span;
 /// The most points of a series: ten minutes of one-second samples. More can hardly be told apart on a chart, and make the
 /// page larger.
 const MAX_POINTS: usize = 600;
-/// The fewest points of a series, however many devices there are.
-const MIN_POINTS: usize = 100;
-/// The most points of all devices: with more devices, each gets fewer. A point of a device has about 1,100 bytes.
+/// The most points of all devices: with more devices, each gets fewer. A point of a device has about 2 KB.
 const MAX_DEVICE_POINTS: usize = 40_000;
+/// The fewest points of a series while [`MANY_DEVICES`] permit it.
+const MIN_POINTS: usize = 100;
+/// The devices from which each has so few points that all have no more than these had.
+const MANY_DEVICES: usize = 1000;
 
 /// The history of all devices and of the host.
 #[derive(Clone, Debug, Default)]
@@ -95,8 +97,10 @@ impl History {
         self.series.push(span, charted);
         self.series.add_oldest_step();
         self.observe_usage(rows, span);
-        let max_points = MAX_DEVICE_POINTS / self.active.len().max(1);
-        self.series.reduce(max_points.clamp(MIN_POINTS, MAX_POINTS));
+        let devices = self.active.len().max(1);
+        let max_points = (MAX_DEVICE_POINTS / devices).clamp(MIN_POINTS, MAX_POINTS);
+        let most_of_many = MANY_DEVICES * MIN_POINTS / devices;
+        self.series.reduce(max_points.min(most_of_many));
     }
 
     /// Returns whether a device was ever active. When it becomes active, the time since which it was idle gets zeros.
@@ -130,11 +134,8 @@ impl History {
 
     /// Adds zeros for the time in which a device was idle until now.
     fn fill_idle_points(&mut self, row: &DeviceInterval, since_s: f64) {
-        let idle = Arc::new(Worst {
-            assessment: Assessment {
-                verdict: Some(Verdict::Idle),
-                ..Assessment::default()
-            },
+        let idle = Arc::new(JudgedStep {
+            assessment: Assessment::without_evidence(Verdict::Idle),
             at: None,
             seconds: 0.0,
         });

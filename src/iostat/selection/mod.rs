@@ -145,28 +145,23 @@ impl Selection {
 
     /// Returns the partitions of the disks that were selected together with their partitions.
     fn partitions_of_items(&self, devices: &[Device], topology: &Topology) -> Vec<NamedDevice> {
-        let disks = self.items.iter().filter_map(|item| match item {
-            SelectedItem::Device(NamedDevice {
-                partitions: true,
-                key: DeviceKey::Name(disk),
-                ..
-            }) => Some(disk.as_str()),
-            _ => None,
-        });
-        let partitions = |disk| {
-            devices
-                .iter()
-                .filter(move |device| topology.disk_of(&device.name) == Some(disk))
-        };
-        let named = |partition: &Device| match (partition.major, partition.minor) {
-            // A device of `-f` may have no number.
-            (0, 0) => NamedDevice::plain(&partition.name),
-            (major, minor) => NamedDevice {
-                key: DeviceKey::Number(major, minor),
-                ..NamedDevice::plain(&partition.name)
-            },
-        };
-        disks.flat_map(|disk| partitions(disk).map(named)).collect()
+        let mut found = Vec::new();
+        let mut owners: HashMap<&str, &DeviceKey> = HashMap::new();
+        for item in &self.items {
+            let SelectedItem::Device(named) = item else {
+                continue;
+            };
+            // A name belongs to the device that has it first.
+            let owner = owners.entry(&named.shown).or_insert(&named.key);
+            let DeviceKey::Name(disk) = &named.key else {
+                continue;
+            };
+            if named.partitions && *owner == &named.key && !disk.is_empty() {
+                let is_part = |device: &&Device| topology.disk_of(&device.name) == Some(disk);
+                found.extend(devices.iter().filter(is_part).map(named_partition));
+            }
+        }
+        found
     }
 
     /// Finds the partitions that the selected disks have at the start. iostat identifies them by device number, and
@@ -187,6 +182,17 @@ impl Selection {
             (self.items.iter().position(is_disk), listed.iter().position(|name| *name == partition.shown))
         });
         self.partitions = partitions;
+    }
+}
+
+fn named_partition(partition: &Device) -> NamedDevice {
+    match (partition.major, partition.minor) {
+        // A device of `-f` may have no number.
+        (0, 0) => NamedDevice::plain(&partition.name),
+        (major, minor) => NamedDevice {
+            key: DeviceKey::Number(major, minor),
+            ..NamedDevice::plain(&partition.name)
+        },
     }
 }
 
@@ -222,7 +228,7 @@ impl DeviceEntry {
     }
 }
 
-/// Entries in their order, each device once.
+/// Entries in their order, each device once; see [`Self::insert`].
 struct EntryList<'a> {
     devices: &'a [Device],
     entries: Vec<ReportEntry>,
@@ -246,14 +252,18 @@ impl EntryList<'_> {
                 only_if_used: false,
             };
             self.insert(entry, sorts_as, is_sorted);
+        } else {
+            // Its place is taken all the same.
+            self.names.insert(named.shown.clone());
         }
     }
 
     /// Inserts a device, unless the list has it: before the first one with a greater name, or at the end if the
-    /// order is not by name. `sorts_as` replaces its own name in the comparison.
+    /// order is not by name. `sorts_as` replaces its own name in comparisons with those before it, so that iostat lists
+    /// a device again that is named by its mapped name.
     fn insert(&mut self, entry: DeviceEntry, sorts_as: Option<&str>, is_sorted: bool) {
         let key = entry.sort_key(self.devices);
-        if !self.names.insert(key.to_owned()) {
+        if !self.names.insert(key.to_owned()) && sorts_as.is_none() {
             return;
         }
         let key = sorts_as.unwrap_or(key);

@@ -7,7 +7,7 @@ use super::text::Text;
 use super::{AnalysisReport, Times, incidents_text};
 use crate::intervals::IncidentTotal;
 use crate::judge::{
-    BlockMeans, DeviceReport, Difference, IoDirection, Outcome, Quantity, Verdict, compare,
+    BlockMeans, ComparedQuantity, DeviceReport, Difference, IoDirection, Outcome, Verdict, compare,
 };
 use crate::report::evidence::{explanation_text, plateau_rate};
 use crate::report::json_csv::time_text;
@@ -143,7 +143,7 @@ fn push_compared(
     }
     let has_like = differences
         .iter()
-        .any(|one| matches!(one.quantity, Quantity::LatencyAt(_)));
+        .any(|one| matches!(one.quantity, ComparedQuantity::LatencyAt(_)));
     if !has_like && !old.blocks.is_empty() && !new.blocks.is_empty() {
         let text = "Latency at similar concurrency: the captures share no intervals of similar queue and size.";
         out.push(text, 2);
@@ -206,23 +206,23 @@ struct Described {
     value: fn(f64) -> String,
 }
 
-fn describe(quantity: Quantity) -> Described {
+fn describe(quantity: ComparedQuantity) -> Described {
     let (key, noun, value): (_, _, fn(f64) -> String) = match quantity {
-        Quantity::Rate(_) => ("per_s", "per second".to_owned(), number),
-        Quantity::Throughput(_) => ("mib_per_s", "throughput".to_owned(), |mib| {
+        ComparedQuantity::Rate(_) => ("per_s", "per second".to_owned(), number),
+        ComparedQuantity::Throughput(_) => ("mib_per_s", "throughput".to_owned(), |mib| {
             format!("{} MiB/s", number(mib))
         }),
-        Quantity::Size(_) => ("size_kib", "size".to_owned(), |kib| {
+        ComparedQuantity::Size(_) => ("size_kib", "size".to_owned(), |kib| {
             format!("{} KiB", number(kib))
         }),
-        Quantity::ReadShare => (
+        ComparedQuantity::ReadShare => (
             "read_pct",
             "reads among requests".to_owned(),
             cells::percent,
         ),
-        Quantity::Queue => ("queue", "queue".to_owned(), cells::queue),
-        Quantity::Latency(_) => ("await_ms", "latency at any queue".to_owned(), time),
-        Quantity::LatencyAt(class) => {
+        ComparedQuantity::Queue => ("queue", "queue".to_owned(), cells::queue),
+        ComparedQuantity::Latency(_) => ("await_ms", "latency at any queue".to_owned(), time),
+        ComparedQuantity::LatencyAt(class) => {
             let queue = match class.queue() {
                 Some(queue) => format!("queue {queue}"),
                 None => "queue below 0.7".to_owned(),
@@ -232,15 +232,15 @@ fn describe(quantity: Quantity) -> Described {
         }
     };
     let direction = match quantity {
-        Quantity::Rate(direction)
-        | Quantity::Throughput(direction)
-        | Quantity::Size(direction)
-        | Quantity::Latency(direction) => Some(direction),
-        Quantity::LatencyAt(class) => Some(class.direction()),
-        Quantity::ReadShare | Quantity::Queue => None,
+        ComparedQuantity::Rate(direction)
+        | ComparedQuantity::Throughput(direction)
+        | ComparedQuantity::Size(direction)
+        | ComparedQuantity::Latency(direction) => Some(direction),
+        ComparedQuantity::LatencyAt(class) => Some(class.direction()),
+        ComparedQuantity::ReadShare | ComparedQuantity::Queue => None,
     };
     let name = match (quantity, direction) {
-        (Quantity::Rate(direction), _) => format!("{} {noun}", direction.noun()),
+        (ComparedQuantity::Rate(direction), _) => format!("{} {noun}", direction.noun()),
         (_, Some(direction)) => format!("{} {noun}", direction.name()),
         (_, None) => noun,
     };
@@ -255,7 +255,7 @@ fn describe(quantity: Quantity) -> Described {
 fn quantity_json(difference: &Difference) -> Json {
     let Described { key, direction, .. } = describe(difference.quantity);
     let class = match difference.quantity {
-        Quantity::LatencyAt(class) => Some(class),
+        ComparedQuantity::LatencyAt(class) => Some(class),
         _ => None,
     };
     object! {

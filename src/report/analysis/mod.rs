@@ -22,13 +22,14 @@ use crate::intervals::{Events, History, IncidentSummary, IncidentTotal, Moment, 
 use crate::judge::IoDirection::{Both, Reads, Writes};
 use crate::judge::{
     CapacityReport, DeviceReport, DirectionReport, HostReport, IoDirection, LOW_AVAILABLE_CPU_PCT,
-    LOW_IO_PRESSURE_PCT, LayerLink, MIN_NOTICED_PCT, OtherCause, PlateauInRun, QueueByLayer, Range,
-    Verdict, WaitLocation, not_the_disk,
+    LOW_IO_PRESSURE_PCT, LayerLink, MIN_NOTICED_PCT, MeanMinMax, OtherCause, PlateauInRun,
+    QueueByLayer, Verdict, WaitLocation, not_the_disk,
 };
 use crate::report::evidence::{
     hidden_io_wait_causes, incident_sentence, knee_text, limit_suffix, plateau_evidence,
     plateau_rate,
 };
+use crate::report::layout::format_time;
 use crate::report::layout::sentence_numbers::{
     duration, mib, multiple, named, number, per_second, percent, queue,
 };
@@ -128,7 +129,7 @@ impl<'a> Times<'a> {
         if self.has_offsets {
             return range;
         }
-        let zone = end.to_zoned(self.zone.clone()).strftime("%Z");
+        let zone = format_time(end, self.zone, "%Z");
         format!("{range} {zone}")
     }
 
@@ -142,7 +143,7 @@ impl<'a> Times<'a> {
         } else {
             "%H:%M:%S"
         };
-        at.to_zoned(self.zone.clone()).strftime(format).to_string()
+        format_time(at, self.zone, format)
     }
 }
 
@@ -247,7 +248,7 @@ fn plateau_sentence(one: &PlateauInRun, times: &Times<'_>) -> String {
 /// The hints about a device, each as a sentence. Its explanation already shows that it is not saturated.
 pub(super) fn cause_sentences(report: &DeviceReport) -> Vec<String> {
     report
-        .other_causes
+        .other_cause
         .iter()
         .map(|cause| cause_sentence(&report.device, cause))
         .collect()
@@ -562,7 +563,7 @@ fn dirty_memory_sentence(host: &HostReport) -> Option<String> {
 }
 
 /// The mean and the maximum of an amount of memory; `None` if there was never any.
-fn used_memory(kib: &Range) -> Option<String> {
+fn used_memory(kib: &MeanMinMax) -> Option<String> {
     let (mean, max) = (kib.mean?, kib.max?);
     if max <= 0.0 {
         return None;
@@ -571,7 +572,7 @@ fn used_memory(kib: &Range) -> Option<String> {
 }
 
 /// The percentage of the time in which all tasks waited, as the end of a clause; empty if it is unknown.
-fn all_tasks(full_pct: &Range) -> String {
+fn all_tasks(full_pct: &MeanMinMax) -> String {
     match full_pct.mean {
         Some(full) => format!(", all of them {}", percent(full)),
         None => String::new(),
@@ -787,8 +788,8 @@ mod order_tests {
 mod host_tests {
     use super::*;
 
-    fn always(value: f64) -> Range {
-        let mut range = Range::default();
+    fn always(value: f64) -> MeanMinMax {
+        let mut range = MeanMinMax::default();
         (range.mean, range.min, range.max) = (Some(value), Some(value), Some(value));
         range
     }

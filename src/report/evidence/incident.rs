@@ -4,7 +4,7 @@ use super::health_evidence_text;
 use super::limits::{at_limit_text, plateau_rate};
 use super::remedy::remedy_text;
 use crate::attribution::{DeviceUse, Program, cgroup_name};
-use crate::counters::LONG_WAIT_MS;
+use crate::counters::WATCHED_WAIT_MS;
 use crate::intervals::{Cause, Harm, Incident, IncidentSummary};
 use crate::judge::IoDirection;
 use crate::metrics::Interval;
@@ -102,11 +102,8 @@ pub(crate) fn incident_parts(incident: &Incident, harm: &Harm) -> Vec<String> {
         waiting_text(incident),
         remedy_text(incident),
     ];
-    let mut texts = Vec::new();
-    for part in parts.into_iter().flatten() {
-        texts.push(sanitize(&part).into_owned());
-    }
-    texts
+    let parts = parts.into_iter().flatten();
+    parts.map(|part| sanitize(&part).into_owned()).collect()
 }
 
 /// Above this multiple of a constant rate, the rate before it is told.
@@ -254,7 +251,7 @@ pub(crate) fn waiting_tasks(incident: &Incident) -> Vec<String> {
     let mut texts = Vec::new();
     for task in &incident.waiting {
         let mut text = process_text(task.command.as_deref(), &task.comm, task.tid);
-        if task.waited_ms >= LONG_WAIT_MS {
+        if task.waited_ms >= WATCHED_WAIT_MS {
             text += &format!(" for {}", duration(task.waited_ms as f64 / 1000.0));
         }
         texts.push(text);

@@ -139,14 +139,7 @@ fn evidence_text(evidence: &Evidence) -> String {
             )
         }
         Evidence::NoLatency => "no read or write latency to assess".to_owned(),
-        Evidence::Latency {
-            direction,
-            latency,
-            source,
-            seen_s_ago,
-            doubt,
-            ..
-        } => latency_text(*direction, latency, *source, *seen_s_ago, *doubt),
+        Evidence::Latency(latency) => latency_text(latency),
         Evidence::SlowBesidePeers(slow) => {
             let direction = match slow.direction {
                 IoDirection::Both => String::new(),
@@ -169,28 +162,22 @@ fn evidence_text(evidence: &Evidence) -> String {
 }
 
 /// `writes take 17.5 ms, 180x the lowest seen 20 s ago; 23 requests at a time`.
-fn latency_text(
-    direction: IoDirection,
-    latency: &Latency,
-    source: Option<BaselineSource>,
-    seen_s_ago: Option<f64>,
-    doubt: Option<Doubt>,
-) -> String {
+fn latency_text(latency: &Latency) -> String {
     let requests = at_a_time(latency.queue);
     let await_ms = time(latency.await_ms);
-    if doubt == Some(Doubt::NothingQuieter) {
+    if latency.doubt == Some(Doubt::NothingQuieter) {
         return format!(
             "busy: {requests}, {await_ms} each; no quieter time seen to compare with (blkstat help busy)"
         );
     }
-    let mut text = format!("{} take {await_ms}", direction.noun());
-    if let (Some(times), Some(source)) = (latency.saturation, source) {
-        text += &of_what_text(times * source.scale(), source, seen_s_ago);
+    let mut text = format!("{} take {await_ms}", latency.direction.noun());
+    if let (Some(times), Some(source)) = (latency.saturation, latency.source) {
+        text += &of_what_text(times * source.scale(), source, latency.seen_s_ago);
     }
-    if direction != IoDirection::Flushes {
+    if latency.direction != IoDirection::Flushes {
         text += &format!("; {requests}");
     }
-    text + match doubt {
+    text + match latency.doubt {
         Some(Doubt::NothingBetter) => {
             "; nothing shows whether that is its limit (blkstat help busy)"
         }
@@ -559,18 +546,16 @@ mod latency_tests {
     use super::*;
 
     fn sentence(source: BaselineSource, doubt: Option<Doubt>) -> String {
-        let latency = Latency {
+        latency_text(&Latency {
+            direction: IoDirection::Writes,
+            verdict: Verdict::Saturated,
             await_ms: 17.5,
             queue: 23.0,
             saturation: Some(180.0),
-        };
-        latency_text(
-            IoDirection::Writes,
-            &latency,
-            Some(source),
-            Some(20.0),
+            source: Some(source),
+            seen_s_ago: Some(20.0),
             doubt,
-        )
+        })
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::escape;
 use super::time_axis::{TimeAxis, WIDTH};
 use crate::intervals::series::Extent;
 use crate::report::layout::sentence_numbers::{number, time};
-use crate::report::scale::{Scale, top_below_burst, usual_max, without_zeros};
+use crate::report::scale::{Scale, ValueRange, top_below_burst, without_zeros};
 
 /// A panel: its heading with a legend, and a drawing above a horizontal and beside a vertical axis.
 pub(super) struct Panel<'a> {
@@ -138,44 +138,35 @@ pub(super) fn push_chart<Quantity>(
     out: &mut String,
 ) {
     let (.., unit) = *chart;
-    let factor = unit.factor();
-    let (mut min, mut max, mut usual) = (f64::INFINITY, 0.0_f64, 0.0_f64);
+    let mut range = ValueRange::new();
     let mut shown = Vec::new();
     for (label, quantity, class) in *lines {
         let (key, values) = values_of(quantity);
-        let mut maxima: Vec<f64> = values.iter().filter_map(Extent::max).collect();
-        maxima.retain(|value| *value > 0.0);
-        usual = usual.max(usual_max(&mut maxima) * factor);
-        let Some(highest) = maxima.last() else {
-            continue;
-        };
-        max = max.max(highest * factor);
-        for value in values.iter().filter_map(Extent::min) {
-            if value > 0.0 {
-                min = min.min(value * factor);
-            }
+        if values.iter().any(|value| value.max() > Some(0.0)) {
+            range.add(values.iter().copied(), unit.factor());
+            shown.push((label, class, (key, values)));
         }
-        shown.push((label, class, (key, values)));
     }
     if shown.is_empty() {
         return;
     }
     let mut highest = 0.0_f64;
     for (value, _) in references {
-        min = min.min(*value);
+        range.min = range.min.min(*value);
         highest = highest.max(*value);
     }
     // On a linear axis, one short burst must not hide how all other values change.
     let is_linear = matches!(unit, Unit::PerSecond | Unit::Bandwidth | Unit::Count(_));
     let mut cut_top = None;
-    if is_linear && top_below_burst(highest, usual).is_none() {
-        cut_top = top_below_burst(max, usual);
+    if is_linear && top_below_burst(highest, range.usual).is_none() {
+        cut_top = top_below_burst(range.max, range.usual);
     }
     let is_cut = cut_top.is_some();
     // Half of a dot at the top would be cut off.
     let has_dots = shown.iter().any(|(_, class, _)| **class == "dots");
-    let top = cut_top.unwrap_or(if has_dots { max * DOT_ROOM } else { max });
-    let mut panel = Panel::new(*chart, unit.scale(min, top.max(highest)));
+    let room = if has_dots { DOT_ROOM } else { 1.0 };
+    let top = cut_top.unwrap_or(range.max * room).max(highest);
+    let mut panel = Panel::new(*chart, unit.scale(range.min, top));
     panel.draw_incidents(shades);
     for (label, class, (key, values)) in &shown {
         panel.add_key(class, key, label);
@@ -187,7 +178,7 @@ pub(super) fn push_chart<Quantity>(
             let mut highest = 0.0;
             for (.., (_, values)) in &shown {
                 let max = values.get(index).and_then(Extent::max).unwrap_or(0.0);
-                highest = f64::max(highest, max * factor);
+                highest = f64::max(highest, max * unit.factor());
             }
             if highest > panel.scale.max {
                 let (x, end) = time.ends(span);
@@ -200,7 +191,7 @@ pub(super) fn push_chart<Quantity>(
         panel.draw_reference(*value, label);
     }
     if is_cut {
-        panel.add_mark("cut", &format!("cut: up to {}", unit.label(max)));
+        panel.add_mark("cut", &format!("cut: up to {}", unit.label(range.max)));
     }
     panel.push_over_time(time, out);
 }

@@ -112,10 +112,8 @@ pub(super) fn push_headline(
             *out += &format!("<p class=\"main\">{}{dot}</p>", escape(&text));
         }
     }
-    let mut layers = Vec::new();
-    for one in &main.summary.devices[1..] {
-        layers.push(name(&one.names.label));
-    }
+    let layers = main.summary.devices[1..].iter();
+    let layers: Vec<String> = layers.map(|one| name(&one.names.label)).collect();
     if !layers.is_empty() {
         let layers = layers.join(", ");
         *out += &format!("<p class=\"main\">Same incident: {layers}.</p>");
@@ -123,17 +121,13 @@ pub(super) fn push_headline(
     if others.is_empty() {
         return;
     }
-    let mut named = Vec::new();
-    for other in others.iter().take(MAX_NAMED) {
-        named.push(short(other, time_of));
-    }
+    let first = others.iter().take(MAX_NAMED);
+    let mut named: Vec<String> = first.map(|one| short(one, time_of)).collect();
     if others.len() > MAX_NAMED {
         named.push(format!("{} more", others.len() - MAX_NAMED));
     }
-    let mut devices = HashSet::new();
-    for other in others {
-        devices.insert(&*other.summary.incident.victim.device);
-    }
+    let victims = others.iter().map(|one| &one.summary.incident.victim);
+    let devices: HashSet<&str> = victims.map(|victim| &*victim.device).collect();
     let on_devices = match devices.len() {
         1 => String::new(),
         several => format!(" on {several} devices"),
@@ -490,15 +484,13 @@ pub(super) fn push_host_charts(history: &History, time: &TimeAxis, out: &mut Str
             out,
         );
     }
-    let mut cpu = Vec::new();
-    for (label, quantity, class) in [
+    let cpu = [
         ("system", CPU_SYSTEM_PCT, "a2"),
         ("user", CPU_USER_PCT, "a1"),
         ("stolen", CPU_STEAL_PCT, "a4"),
         ("available", CPU_AVAILABLE_PCT, "rest"),
-    ] {
-        cpu.push(area(label, quantity.name, class, history.host(&quantity)));
-    }
+    ]
+    .map(|(label, quantity, class)| area(label, quantity.name, class, history.host(&quantity)));
     push_areas("CPU", "Is there CPU left? ", &cpu, "", time, out);
     for chart in TASK_CHARTS {
         push_chart(
@@ -594,10 +586,8 @@ fn add_each(sums: &mut [f64], values: &[f64]) {
 /// Appends the table of the cgroups that used a device.
 pub(super) fn push_cgroup_table(usage: &UsageHistory, out: &mut String) {
     let cgroups = &usage.cgroups;
-    let mut all: f64 = usage.others.iter().chain(&usage.unattributed).sum();
-    for cgroup in cgroups {
-        all += cgroup.total_bytes;
-    }
+    let of_cgroups: f64 = cgroups.iter().map(|cgroup| cgroup.total_bytes).sum();
+    let all = of_cgroups + usage.others.iter().chain(&usage.unattributed).sum::<f64>();
     if all <= 0.0 || cgroups.is_empty() {
         return;
     }

@@ -22,7 +22,12 @@ pub(crate) fn mean_of_s(elapsed_s: f64, interval_s: f64) -> Option<f64> {
 
 /// A time of day: `16:04:47`.
 pub(crate) fn time_of_day(at: Timestamp, zone: &TimeZone) -> String {
-    at.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string()
+    format_time(at, zone, "%H:%M:%S")
+}
+
+/// A time in this format of strftime.
+pub(crate) fn format_time(at: Timestamp, zone: &TimeZone, format: &str) -> String {
+    at.to_zoned(zone.clone()).strftime(format).to_string()
 }
 
 /// The rule for the width of reports for people, in all commands: `--width`, or else the width of the terminal. Without

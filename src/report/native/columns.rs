@@ -73,7 +73,7 @@ const VERDICT: Quantity = Quantity {
     meaning: "the state of the device, with the time since its incident began (> if that may have been earlier), or the device that suffers from the incident; see 'blkstat help verdicts'",
     unit: Unit::Count,
     requests: Requests::All,
-    value: |_, of| Some(f64::from(of.verdict()? as u8)),
+    formula: |_, judged| Some(f64::from(judged.verdict()? as u8)),
 };
 
 /// What the columns say that are only for logs of other tools.
@@ -167,9 +167,10 @@ impl Column {
                 return push_right(text.as_deref().unwrap_or("-"), width, out);
             }
             (_, None) => return push_right("-", width, out),
-            (Latency, Some(await_ms)) => {
-                latency_figure(await_ms, &self.quantity.requests.of(&activity.judged))
-            }
+            (Latency, Some(await_ms)) => latency_figure(
+                await_ms,
+                &self.quantity.requests.completed(&activity.judged),
+            ),
             (Util, Some(util)) => percent_figure(util).with_suffix(activity.flag.map(|_| b'?')),
             (Number | Saturation, Some(value)) => format_of(self.quantity.unit)(value),
         };
@@ -242,15 +243,18 @@ fn verdict_cell(activity: &DeviceActivity, max_width: usize) -> Option<Cow<'stat
         Some(ongoing) if ongoing.is_victim && is_trouble => {
             format!("{} {}", name?, incident_time(ongoing))
         }
-        Some(ongoing) if !ongoing.is_victim && has_work => {
-            format!("see {}", sanitize(&ongoing.incident.victim.label))
-        }
+        Some(ongoing) if !ongoing.is_victim && has_work => see_text(ongoing),
         _ => return name.map(Cow::from),
     };
     Some(match text.chars().count() <= max_width {
         true => text.into(),
         false => name.unwrap_or("see above").into(),
     })
+}
+
+/// Points from a device below the one that suffers to that: `see loop0`.
+pub(crate) fn see_text(ongoing: &OngoingIncident) -> String {
+    format!("see {}", sanitize(&ongoing.incident.victim.label))
 }
 
 /// Returns the time since an incident began: `12s`, `>65s` if it may have begun earlier, `99m`, `3h`, `2d`.

@@ -15,7 +15,7 @@ use crate::quantities::device::*;
 use crate::report::evidence::{limit_value, process_text, program_text, sign_of_begin};
 use crate::report::layout::number_format::{duration, percent, time};
 use crate::report::layout::sentence_numbers::{self, mib, named};
-use crate::report::layout::{fit_columns, mean_of_s, time_of_day};
+use crate::report::layout::{fit_columns, format_time, mean_of_s, time_of_day};
 use crate::sanitize::sanitize;
 
 /// The length in seconds from which an interval is shown with one decimal instead of three.
@@ -27,10 +27,7 @@ const MIN_STEAL_PCT: f64 = 1.0;
 /// Returns the date of an interval with its time zone; empty without a wall clock.
 pub(super) fn date(header: &IntervalHeader, time_zone: &TimeZone) -> String {
     match header.end {
-        Some(end) => {
-            let zoned = end.to_zoned(time_zone.clone());
-            zoned.strftime("%Y-%m-%d %Z").to_string()
-        }
+        Some(end) => format_time(end, time_zone, "%Y-%m-%d %Z"),
         None => String::new(),
     }
 }

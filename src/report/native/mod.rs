@@ -10,7 +10,7 @@ mod table;
 pub(super) use self::columns::columns_with_meanings;
 use self::columns::{COLUMNS, Column, UNSPLIT, VERDICT_WIDTH, VERDICT_WIDTH_WITH_TIME};
 #[cfg(feature = "top")]
-pub(crate) use self::columns::{Cell, cell, incident_time};
+pub(crate) use self::columns::{Cell, cell, incident_time, see_text};
 pub use self::columns::{ColumnList, sort_keys, sort_value};
 #[cfg(feature = "top")]
 pub(crate) use self::lines::{

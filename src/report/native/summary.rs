@@ -11,7 +11,7 @@ use crate::quantities::Unit;
 use crate::quantities::device::*;
 use crate::report::layout::number_format::{duration, time};
 use crate::report::layout::sentence_numbers::counted;
-use crate::report::layout::{KEEP, TextTable, ellipsize, push_lines};
+use crate::report::layout::{KEEP, TextTable, ellipsize, format_time, push_lines};
 use crate::sanitize::sanitize;
 
 /// Returns the format of times: with the date if the run spans several days.
@@ -26,7 +26,7 @@ fn time_format(span: &RunSpan, zone: &TimeZone) -> &'static str {
 
 fn peak_time(peak: &Peak, zone: &TimeZone, format: &str) -> String {
     match peak.at {
-        Some(at) => at.to_zoned(zone.clone()).strftime(format).to_string(),
+        Some(at) => format_time(at, zone, format),
         None => String::new(),
     }
 }

@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 use super::{put, put_right};
 use crate::intervals::series::Extent;
 use crate::quantities::Quantity;
-use crate::report::scale::{Scale, top_below_burst, usual_max, without_zeros};
+use crate::report::scale::{Scale, ValueRange, top_below_burst, without_zeros};
 use crate::screen::history::Column;
 use crate::screen::theme::{BOLD, REFERENCE, Stroke, Theme};
 
@@ -39,15 +39,6 @@ pub(super) struct Chart {
     pub(super) reference: Option<(f64, String)>,
     /// The values of the lines under the cursor.
     pub(super) values: Vec<Option<f64>>,
-}
-
-/// The values above zero of all lines.
-struct ValueRange {
-    /// Infinite without values.
-    min: f64,
-    max: f64,
-    /// The largest value but for short bursts.
-    usual: f64,
 }
 
 impl Chart {
@@ -115,28 +106,10 @@ impl Chart {
     }
 
     fn range(&self, columns: &[Column<'_>]) -> ValueRange {
-        let mut range = ValueRange {
-            min: f64::INFINITY,
-            max: 0.0,
-            usual: 0.0,
-        };
+        let mut range = ValueRange::new();
         for line in self.lines {
-            let mut maxima = Vec::new();
-            for column in columns {
-                let extent = column.extent(line.quantity);
-                if let Some(min) = extent.min()
-                    && min > 0.0
-                {
-                    range.min = range.min.min(min * self.factor);
-                }
-                if let Some(max) = extent.max()
-                    && max > 0.0
-                {
-                    range.max = range.max.max(max * self.factor);
-                    maxima.push(max * self.factor);
-                }
-            }
-            range.usual = range.usual.max(usual_max(&mut maxima));
+            let extents = columns.iter().map(|column| column.extent(line.quantity));
+            range.add(extents, self.factor);
         }
         if let Some((value, _)) = &self.reference {
             range.min = range.min.min(*value);

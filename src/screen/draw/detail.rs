@@ -14,7 +14,7 @@ use crate::report::evidence::{
 };
 use crate::report::layout::sentence_numbers::duration;
 use crate::report::layout::{ellipsize, time_of_day, wrap};
-use crate::report::native::{Emphasis, TableOptions, TableWriter, cell, who_line};
+use crate::report::native::{Emphasis, TableOptions, TableWriter, cell, see_text, who_line};
 use crate::report::who::{WhoInterval, push_tables};
 use crate::sanitize::sanitize;
 use crate::screen::app::{App, Source};
@@ -107,8 +107,8 @@ impl App {
     }
 
     fn draw_lines(&self, buffer: &mut Buffer, area: Rect, lines: &[TextLine]) {
-        for (line, y) in lines.iter().zip(area.y..area.bottom()) {
-            put_line(buffer, Rect { y, ..area }, line);
+        for (line, row) in lines.iter().zip(area.rows()) {
+            put_line(buffer, row, line);
         }
         let more = lines.len().saturating_sub(usize::from(area.height));
         if more > 0 && area.height > 0 {
@@ -169,9 +169,13 @@ impl App {
         }
 
         let verdict = device.shown_verdict();
-        let verdict_text = verdict.map_or("no verdict", Verdict::name);
+        let above = device.incident_above();
+        let verdict_text = match above {
+            Some(above) => see_text(above),
+            None => verdict.map_or("no verdict", Verdict::name).to_owned(),
+        };
         let mut for_s = String::new();
-        if is_trouble(verdict) {
+        if is_trouble(verdict) && above.is_none() {
             let sign = device
                 .incident()
                 .map_or("", |ongoing| sign_of_begin(&ongoing.incident));
@@ -186,11 +190,14 @@ impl App {
         }
 
         let theme = self.options.theme;
-        let verdict_style = theme.verdict(verdict).add_modifier(Modifier::BOLD);
+        let verdict_style = match above {
+            Some(_) => BOLD,
+            None => theme.verdict(verdict).add_modifier(Modifier::BOLD),
+        };
         vec![
             (name, BOLD),
             (": ".to_owned(), Style::new()),
-            (verdict_text.to_owned(), verdict_style),
+            (verdict_text, verdict_style),
             (for_s, Style::new()),
             (mounts, theme.dim()),
         ]
@@ -205,7 +212,7 @@ impl App {
             let mut parts = Vec::new();
             let mut stats = Some(&activity.judged.interval);
             if !ongoing.is_victim {
-                parts.push(format!("see {}", sanitize(&incident.victim.label)));
+                parts.push(see_text(ongoing));
                 stats = None;
             }
             parts.extend(incident_parts(incident, &present_harm(incident, stats)));
@@ -272,10 +279,8 @@ impl App {
             return;
         };
         // Cgroups are counted for whole devices.
-        let name = match shown.frame.topology.disk_of(shown.device.device()) {
-            Some(disk) if !disk.is_empty() => disk,
-            _ => shown.device.device(),
-        };
+        let device = shown.device.device();
+        let name = shown.frame.topology.disk_of(device).unwrap_or(device);
         if !shown.is_page {
             if let Some(text) = who_line(name, attribution) {
                 push_wrapped(&text, shown.width, Style::new(), lines);

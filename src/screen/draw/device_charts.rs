@@ -13,7 +13,7 @@ use crate::judge::{BaselineSource, Judged};
 use crate::quantities::Quantity;
 use crate::quantities::device::*;
 use crate::report::layout::number_format::{number, percent, time};
-use crate::report::layout::time_of_day;
+use crate::report::layout::{format_time, time_of_day};
 use crate::report::scale::Scale;
 use crate::screen::app::App;
 use crate::screen::history::Frame;
@@ -87,10 +87,10 @@ impl App {
             usize::from(plot_width),
             DOTS_PER_CELL.0,
         );
-        let mut shown = Vec::new();
-        for number in columns.numbers() {
-            shown.push(self.history.column(device, columns.seconds, number));
-        }
+        let numbers = columns.numbers();
+        let shown: Vec<_> = numbers
+            .map(|number| self.history.column(device, columns.seconds, number))
+            .collect();
 
         let mut charts = self.charts(device);
         if charts.iter().any(|chart| chart.exceeds(0.0, &shown)) {
@@ -227,7 +227,7 @@ impl App {
             let Some(wall) = self.wall_at(columns.time_at(x - area.x)) else {
                 continue;
             };
-            let time_zone = self.options.time_zone.clone();
+            let time_zone = &self.options.time_zone;
             let offset_s = i64::from(time_zone.to_offset(wall).seconds());
             let tick = (wall.as_second() + offset_s).div_euclid(step);
             let is_new = tick_before.is_some_and(|before| before != tick);
@@ -237,7 +237,7 @@ impl App {
             }
 
             let at = Timestamp::from_second(tick * step - offset_s).unwrap_or(wall);
-            let text = at.to_zoned(time_zone).strftime(format).to_string();
+            let text = format_time(at, time_zone, format);
             let end = x + text.chars().count() as u16;
             if end <= area.right() && (end < taken.start || taken.end <= x) {
                 free_from = put(buffer, x, area.y, area.right() - x, &text, theme.dim()) + 1;

@@ -13,7 +13,7 @@ use crate::report::evidence::verdict_mark;
 use crate::report::layout::number_format::{duration, number};
 use crate::report::layout::sparkline::BLOCKS;
 use crate::report::layout::{ellipsize, fit_columns};
-use crate::report::native::{Cell, Emphasis, cell, incident_time, state_message};
+use crate::report::native::{Cell, Emphasis, cell, incident_time, see_text, state_message};
 use crate::sanitize::sanitize;
 use crate::screen::app::{App, BY_NAME, BY_VERDICT, Row, Rows};
 use crate::screen::history::{Column, is_trouble};
@@ -133,8 +133,12 @@ impl App {
         let longest = rows.listed.iter().map(|row| name_text(row).width()).max();
         let layout = ListLayout::new(usize::from(area.width), longest.unwrap_or(0));
         let summary = self.summary_line(&rows);
-        let other_lines = if summary.is_empty() { 1 } else { 2 };
+        let mut other_lines = if summary.is_empty() { 1 } else { 2 };
         let height = self.list_height(area.height, rows.listed.len().max(1) + other_lines);
+        if rows.listed.len() + 1 > usize::from(height) {
+            // It says how many are below.
+            other_lines = 2;
+        }
         let lines = usize::from(height) - other_lines;
         regions.list_rows = lines;
         regions.list_top = area.y + 1;
@@ -163,13 +167,11 @@ impl App {
             );
             line.y += 1;
         }
-        if !summary.is_empty() {
-            put_in(buffer, line, &summary, dim);
-            let more = rows.listed.len().saturating_sub(regions.scroll + lines);
-            if more > 0 {
-                let text = format!("{more} more below");
-                put_right(buffer, area.right(), line.y, &text, dim);
-            }
+        put_in(buffer, line, &summary, dim);
+        let more = rows.listed.len().saturating_sub(regions.scroll + lines);
+        if more > 0 {
+            let text = format!("{more} more below");
+            put_right(buffer, area.right(), line.y, &text, dim);
         }
         if layout.strip_width > 0 {
             self.draw_strips(buffer, area, &layout, regions);
@@ -304,7 +306,8 @@ impl App {
     fn draw_row(&self, buffer: &mut Buffer, area: Rect, row: &Row<'_>, layout: &ListLayout) {
         let theme = self.options.theme;
         let verdict = row.device.shown_verdict();
-        let is_trouble = is_trouble(verdict);
+        let above = row.device.incident_above();
+        let is_trouble = is_trouble(verdict) && above.is_none();
         let name = ellipsize(&name_text(row), layout.name_width);
         let name_style = if is_trouble { BOLD } else { Style::new() };
         put_in(buffer, area, &name, name_style);
@@ -317,8 +320,15 @@ impl App {
         for column in &layout.columns {
             let end = x + column.width as u16;
             if column.title == VERDICT.title {
-                let text = ellipsize(verdict.map_or("-", Verdict::name), column.width - 1);
-                put(buffer, x, area.y, end - x, &text, theme.verdict(verdict));
+                let (text, style) = match above {
+                    Some(above) => (see_text(above), Style::new()),
+                    None => (
+                        verdict.map_or("-", Verdict::name).to_owned(),
+                        theme.verdict(verdict),
+                    ),
+                };
+                let text = ellipsize(&text, column.width - 1);
+                put(buffer, x, area.y, end - x, &text, style);
             } else if column.title == SINCE.title {
                 match row.device.incident() {
                     Some(ongoing) if is_trouble => {

@@ -7,7 +7,6 @@ mod detail;
 mod device_charts;
 mod list;
 
-use jiff::Timestamp;
 use ratatui_core::buffer::{Buffer, Cell};
 use ratatui_core::layout::Rect;
 use ratatui_core::style::{Modifier, Style};
@@ -21,7 +20,7 @@ use crate::intervals::IntervalHeader;
 use crate::judge::Verdict;
 use crate::report::evidence::verdict_mark;
 use crate::report::layout::number_format::{duration, number};
-use crate::report::layout::{ellipsize, wrap};
+use crate::report::layout::{ellipsize, format_time, wrap};
 use crate::report::manual::verdict_meanings;
 use crate::report::native::{Emphasis, available_cpu_text, header_line};
 use crate::sanitize::sanitize;
@@ -196,9 +195,10 @@ impl App {
             return vec![("waiting for the first interval".to_owned(), Emphasis::Dim)];
         };
         let header = &frame.rows.header;
+        let time_zone = &self.options.time_zone;
         if !frame.is_exact() {
             let end = match header.end {
-                Some(end) => self.format_time(end, "%Y-%m-%d %H:%M:%S"),
+                Some(end) => format_time(end, time_zone, "%Y-%m-%d %H:%M:%S"),
                 None => String::new(),
             };
             let length = duration(header.elapsed_s);
@@ -208,11 +208,7 @@ impl App {
 
         let late = self.late_text(frame);
         let late_width = late.as_ref().map_or(0, |text| text.len() + GAP_WIDTH);
-        let mut segments = header_line(
-            header,
-            &self.options.time_zone,
-            width.saturating_sub(late_width),
-        );
+        let mut segments = header_line(header, time_zone, width.saturating_sub(late_width));
         // If there is no space for the length of the interval, only the time of day is shown.
         if let Some((start, _)) = segments.first_mut()
             && start.len() > width
@@ -236,7 +232,7 @@ impl App {
         if let Some(end) = header.end
             && !self.follows()
         {
-            let date = self.format_time(end, "%Y-%m-%d %Z");
+            let date = format_time(end, time_zone, "%Y-%m-%d %Z");
             if total_width(&segments) + date.len() <= width {
                 segments.insert(0, (date, Emphasis::Dim));
             }
@@ -247,11 +243,6 @@ impl App {
             segments.push((swap, Emphasis::Warning));
         }
         segments
-    }
-
-    fn format_time(&self, at: Timestamp, format: &str) -> String {
-        let zoned = at.to_zoned(self.options.time_zone.clone());
-        zoned.strftime(format).to_string()
     }
 
     /// Returns whether the screen is live, paused or a replay, or why there is nothing new.
@@ -453,8 +444,8 @@ impl App {
         let lines = self.help_lines(usize::from(area.width));
         let last = lines.len().saturating_sub(usize::from(area.height));
         regions.scroll = regions.scroll.min(last);
-        for (line, y) in lines[regions.scroll..].iter().zip(area.y..area.bottom()) {
-            put_line(buffer, Rect { y, ..area }, line);
+        for (line, row) in lines[regions.scroll..].iter().zip(area.rows()) {
+            put_line(buffer, row, line);
         }
     }
 

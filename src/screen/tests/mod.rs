@@ -331,7 +331,7 @@ fn the_interval_of_the_running_system_changes_and_no_sample_counts_as_late() {
     assert_eq!(press(&mut app, "-"), [changed(2.0)]);
     press(&mut app, "-----");
     assert_eq!(press(&mut app, "-"), []);
-    assert!(text(&mut app).contains("the interval stays 0.1 s"));
+    assert!(text(&mut app).contains("0.1 s is the shortest interval"));
     let mut app = replay("captures/capped-3000.txt");
     assert_eq!(press(&mut app, "+"), []);
     assert!(text(&mut app).contains("a recording has the interval at which it was recorded"));

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fs::{metadata, read_dir};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
@@ -96,6 +96,16 @@ struct KnownCgroup {
     is_gone: bool,
 }
 
+/// A directory in which cgroups are still to be looked for.
+struct PendingDir {
+    dir: PathBuf,
+    /// The path of its cgroup.
+    path: String,
+    /// That of [`KnownCgroup`].
+    parent: Option<usize>,
+    is_top: bool,
+}
+
 impl KnownCgroup {
     /// Returns whether it is read less often, because it has had no I/O for long and has no limits.
     fn is_resting(&self) -> bool {
@@ -145,14 +155,16 @@ impl KnownCgroup {
 
     /// Reads the pressure of a cgroup with limits; `None` if it has no limits, or if its pressure is not known.
     fn read_pressure(&self) -> Option<Pressure> {
-        let is_known = self.version == CgroupHierarchy::V2 && !self.limited.is_empty();
-        parse_pressure(&read_bytes(&self.dir.join("io.pressure")).filter(|_| is_known)?)
+        if self.version == CgroupHierarchy::V1 || self.limited.is_empty() {
+            return None;
+        }
+        parse_pressure(&read_bytes(&self.dir.join("io.pressure"))?)
     }
 
     /// Returns the devices that the cgroup has used or is limited on, by number.
     fn devices(&self) -> Vec<CgroupDevice> {
-        let has_io = |device: &&CgroupDevice| device.io != Default::default();
-        let mut devices: Vec<CgroupDevice> = self.counted.iter().filter(has_io).copied().collect();
+        let mut devices = self.counted.clone();
+        devices.retain(|device| device.io != Default::default());
         for limited in &self.limited {
             CgroupDevice::entry(&mut devices, limited.number).limits = limited.limits;
         }
@@ -190,22 +202,22 @@ impl CgroupReader {
         } else {
             DISCOVERY_PERIOD
         };
-        if is_due(&mut self.discovered_at, discovery_period, now) {
+        if take_turn(&mut self.discovered_at, discovery_period, now) {
             self.discover(version);
         }
-        let are_limits_due = is_due(&mut self.limits_read_at, LIMITS_PERIOD, now);
+        let are_limits_due = take_turn(&mut self.limits_read_at, LIMITS_PERIOD, now);
         self.limit_reads += usize::from(are_limits_due);
         let was_in_trouble = std::mem::replace(&mut self.was_in_trouble, is_in_trouble);
         let has_trouble_begun = is_in_trouble && !was_in_trouble;
         for (at, cgroup) in self.cgroups.iter_mut().enumerate() {
-            let is_due = are_limits_due
+            let is_in_limits_turn = are_limits_due
                 && (!cgroup.is_resting()
                     || at % IDLE_LIMITS_PERIOD == self.limit_reads % IDLE_LIMITS_PERIOD);
             // A limit matters only to a cgroup that does I/O or that it holds back. A new one may hold it back entirely.
             // When trouble begins, all are read at once; otherwise, a change may be noticed a scan later.
             let is_in_turn = has_trouble_begun || at % 2 == self.scans % 2;
             let is_affected = cgroup.has_changed || is_in_trouble && !cgroup.is_resting();
-            if is_due || cgroup.is_new || is_affected && is_in_turn {
+            if is_in_limits_turn || cgroup.is_new || is_affected && is_in_turn {
                 cgroup.read_limits();
             }
         }
@@ -227,23 +239,25 @@ impl CgroupReader {
             let is_parent_idle = self.cgroups[at]
                 .parent
                 .is_some_and(|parent| !self.cgroups[parent].has_changed);
-            let is_below_idle = version == CgroupHierarchy::V2 && is_parent_idle;
             let cgroup = &mut self.cgroups[at];
+            let is_idle_with_parent =
+                version == CgroupHierarchy::V2 && is_parent_idle && !cgroup.has_changed;
             let is_resting = cgroup.is_resting();
-            let is_skipped = is_below_idle && !cgroup.has_changed
-                || is_resting && at % IDLE_PERIOD != self.scans % IDLE_PERIOD;
-            cgroup.is_gone = false;
-            match if is_skipped {
+            let is_out_of_turn = is_resting && at % IDLE_PERIOD != self.scans % IDLE_PERIOD;
+            let has_changed = if is_idle_with_parent || is_out_of_turn {
                 Ok(false)
             } else {
                 cgroup.read_counters()
-            } {
+            };
+            cgroup.is_gone = false;
+            match has_changed {
                 Ok(true) => {
                     if is_resting {
                         cgroup.is_new = true;
                         cgroup.read_limits();
                     }
-                    (cgroup.has_changed, cgroup.idle_scans) = (true, 0);
+                    cgroup.has_changed = true;
+                    cgroup.idle_scans = 0;
                 }
                 Ok(false) => {
                     cgroup.has_changed = false;
@@ -280,11 +294,10 @@ impl CgroupReader {
 
     /// Lists the cgroups and keeps what is known about those that were listed before.
     fn discover(&mut self, version: CgroupHierarchy) {
-        let known = self
-            .cgroups
-            .drain(..)
-            .map(|cgroup| (Arc::clone(&cgroup.path), cgroup));
-        let mut known: HashMap<Arc<str>, KnownCgroup> = known.collect();
+        let mut known_before = HashMap::new();
+        for cgroup in self.cgroups.drain(..) {
+            known_before.insert(Arc::clone(&cgroup.path), cgroup);
+        }
         let shown = self
             .hierarchy
             .as_ref()
@@ -297,13 +310,20 @@ impl CgroupReader {
             self.problem = Some(ScanProblem::ControllerOff);
             return;
         }
-        let mut pending = vec![(self.top.clone(), shown.to_owned(), None)];
-        let mut next = 0;
-        while next < pending.len() {
-            let (dir, path, parent) = std::mem::take(&mut pending[next]);
-            next += 1;
-            let is_top = next == 1;
-            let known = known.remove(path.as_str());
+        let mut pending = VecDeque::from([PendingDir {
+            dir: self.top.clone(),
+            path: shown.to_owned(),
+            parent: None,
+            is_top: true,
+        }]);
+        while let Some(next) = pending.pop_front() {
+            let PendingDir {
+                dir,
+                path,
+                parent,
+                is_top,
+            } = next;
+            let known = known_before.remove(path.as_str());
             let is_there = known.as_ref().is_some_and(|cgroup| !cgroup.is_gone);
             let is_counted = is_there || dir.join(counters_file(version)).exists();
             // In version 2, the root has the counters of the devices, and a cgroup without the controller has no
@@ -318,25 +338,31 @@ impl CgroupReader {
                     break;
                 }
                 position = Some(found.len());
-                let new = || KnownCgroup {
+                let cgroup = known.unwrap_or_else(|| KnownCgroup {
                     path: Arc::from(path.as_str()),
                     counters: dir.join(counters_file(version)),
                     dir: dir.clone(),
                     has_changed: true,
                     is_new: true,
                     ..KnownCgroup::default()
-                };
+                });
                 found.push(KnownCgroup {
                     version,
                     parent,
-                    ..known.unwrap_or_else(new)
+                    ..cgroup
                 });
             }
             match list_children(&dir) {
-                Ok(children) => pending.extend(children.into_iter().map(|(child, name)| {
-                    let path = format!("{}/{name}", path.trim_end_matches('/'));
-                    (child, path, position)
-                })),
+                Ok(children) => {
+                    for (dir, name) in children {
+                        pending.push_back(PendingDir {
+                            dir,
+                            path: format!("{}/{name}", path.trim_end_matches('/')),
+                            parent: position,
+                            is_top: false,
+                        });
+                    }
+                }
                 Err(error) if error.kind() == ErrorKind::PermissionDenied => {
                     self.problem = Some(ScanProblem::NotPermitted);
                 }
@@ -373,21 +399,19 @@ fn list_children(dir: &Path) -> io::Result<Vec<(PathBuf, String)>> {
     if metadata(dir)?.nlink() == 2 {
         return Ok(Vec::new());
     }
-    let entries = read_dir(dir)?.flatten();
-    let dirs = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-    let child = |entry: std::fs::DirEntry| {
-        (
-            entry.path(),
-            entry.file_name().to_string_lossy().into_owned(),
-        )
-    };
-    let mut children: Vec<_> = dirs.map(child).collect();
+    let mut children = Vec::new();
+    for entry in read_dir(dir)?.flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            children.push((entry.path(), name));
+        }
+    }
     children.sort();
     Ok(children)
 }
 
 /// Returns whether a period has passed since `last`, which is then set to now.
-fn is_due(last: &mut Option<Duration>, period: Duration, now: Duration) -> bool {
+fn take_turn(last: &mut Option<Duration>, period: Duration, now: Duration) -> bool {
     let is_due = last.is_none_or(|last| now >= last + period);
     if is_due {
         *last = Some(now);
@@ -408,30 +432,27 @@ pub(super) struct Hierarchy {
 ///
 /// In a hybrid system both are mounted, and the one of version 2 has no controllers.
 pub(super) fn find_hierarchy(mountinfo: &str) -> Option<Hierarchy> {
-    let mounts = || {
-        mountinfo
-            .lines()
-            .filter_map(|line| MountInfo::from_line(line).ok())
-    };
-    let has_blkio =
-        |mount: &MountInfo| mount.fs_type == "cgroup" && mount.super_options.contains_key("blkio");
-    let found = |mount: &MountInfo, version| {
-        let mountpoint = unescape(mount.mount_point.to_str()?);
-        Some(Hierarchy {
+    let mut v2 = None;
+    for line in mountinfo.lines() {
+        let Ok(mount) = MountInfo::from_line(line) else {
+            continue;
+        };
+        let version = match mount.fs_type.as_str() {
+            "cgroup" if mount.super_options.contains_key("blkio") => CgroupHierarchy::V1,
+            "cgroup2" if v2.is_none() => CgroupHierarchy::V2,
+            _ => continue,
+        };
+        let found = Hierarchy {
             version,
-            mountpoint,
+            mountpoint: unescape(mount.mount_point.to_str()?),
             root: unescape(&mount.root),
-        })
-    };
-    let v1 = mounts()
-        .find(has_blkio)
-        .and_then(|mount| found(&mount, CgroupHierarchy::V1));
-    v1.or_else(|| {
-        found(
-            &mounts().find(|mount| mount.fs_type == "cgroup2")?,
-            CgroupHierarchy::V2,
-        )
-    })
+        };
+        if version == CgroupHierarchy::V1 {
+            return Some(found);
+        }
+        v2 = Some(found);
+    }
+    v2
 }
 
 /// Returns the name of the file with the bytes of a cgroup.

@@ -38,9 +38,18 @@ pub(in crate::source) struct BlockedTaskReader {
     /// True if the tasks that were found last are looked at again in the next call, which shows whether they go on
     /// waiting. A search costs as much as there are processes.
     looks_again: bool,
-    /// The time of the last search, and what is known of each task that was blocked then, by thread and start time.
-    last: (Duration, HashMap<(u32, u64), Known>),
+    last: Search,
 }
+
+/// What was found at one time.
+#[derive(Default)]
+struct Search {
+    at: Duration,
+    tasks: HashMap<TaskKey, Known>,
+}
+
+/// A thread and its start time.
+type TaskKey = (u32, u64);
 
 /// What is known of a blocked task.
 struct Known {
@@ -88,14 +97,43 @@ impl Found {
         })
     }
 
-    /// By thread and start time.
-    fn key(&self) -> (u32, u64) {
+    fn key(&self) -> TaskKey {
         (self.tid, self.stat.start_ticks)
     }
+}
 
-    /// Returns whether it is in the same wait as it was.
-    fn still_waits(&self, before: &Known) -> bool {
-        self.run.is_some() && self.run == before.run
+impl Search {
+    /// Returns its tasks that are still blocked.
+    fn still_blocked(&self) -> Vec<Found> {
+        let mut found = Vec::new();
+        for ((tid, start_ticks), known) in &self.tasks {
+            if let Some(task) = Found::new(known.pid, *tid, known.dir.clone())
+                && task.stat.start_ticks == *start_ticks
+            {
+                found.push(task);
+            }
+        }
+        found.sort_by_key(|task| (task.pid, task.tid));
+        found
+    }
+
+    /// Returns what is known of a task since it began to wait; `None` if it waits for something else now.
+    fn same_wait(&self, task: &Found) -> Option<&Known> {
+        let known = self.tasks.get(&task.key())?;
+        (task.run.is_some() && task.run == known.run).then_some(known)
+    }
+
+    /// Returns the threads and directories of those of which it is to be read what they wait for.
+    fn unread(&self, found: &[Found]) -> Vec<(u32, PathBuf)> {
+        let mut unread = Vec::new();
+        for task in found {
+            match self.same_wait(task) {
+                Some(known) if known.wait.is_some() => {}
+                _ => unread.push((task.tid, task.dir.clone())),
+            }
+        }
+        unread.truncate(MAX_WAITS);
+        unread
     }
 }
 
@@ -128,51 +166,29 @@ impl BlockedTaskReader {
         if !is_search && !self.looks_again {
             return None;
         }
-        let (before, known_before) = std::mem::take(&mut self.last);
-        let elapsed_ms = now.saturating_sub(before).as_millis() as u64;
-        let delays = read_line(&self.processes.proc.join("sys/kernel/task_delayacct"));
-        let is_delay_counted = delays.as_deref() == Some("1");
-        let mut found = Vec::new();
-        if is_search {
-            found = self.blocked_tasks();
+        let last = std::mem::take(&mut self.last);
+        let found = if is_search {
             self.next_search = now + SEARCH_INTERVAL;
+            self.blocked_tasks()
         } else {
-            for ((tid, start_ticks), known) in &known_before {
-                if let Some(task) = Found::new(known.pid, *tid, known.dir.clone())
-                    && task.stat.start_ticks == *start_ticks
-                {
-                    found.push(task);
-                }
-            }
-            found.sort_by_key(|task| (task.pid, task.tid));
-        }
-        let mut unread = Vec::new();
-        for task in &found {
-            match known_before.get(&task.key()) {
-                Some(before) if task.still_waits(before) && before.wait.is_some() => {}
-                _ => unread.push((task.tid, task.dir.clone())),
-            }
-        }
-        unread.truncate(MAX_WAITS);
-        let mut waits = self.waits.read(unread, read_wait);
-        let mut known = HashMap::new();
+            last.still_blocked()
+        };
+        let mut waits = self.waits.read(last.unread(&found), read_wait);
+        let delays = read_line(&self.processes.proc.join("sys/kernel/task_delayacct"));
+        let elapsed_ms = now.saturating_sub(last.at).as_millis() as u64;
+        let has_delays = delays.as_deref() == Some("1") && elapsed_ms > 0;
+        let mut tasks = HashMap::new();
         let mut blocked = Vec::new();
         for task in found {
-            let before = known_before.get(&task.key());
             let delay_ticks = task.stat.delay_ticks;
             let mut delay_permille = None;
-            if let Some(before) = before
-                && is_delay_counted
-                && elapsed_ms > 0
-            {
+            if has_delays && let Some(before) = last.tasks.get(&task.key()) {
                 let waited = delay_ticks.saturating_sub(before.delay_ticks);
                 delay_permille = Some((waited * 1000 / TICKS_PER_S * 1000 / elapsed_ms).min(1000));
             }
             let mut since = now;
             let mut wait = None;
-            if let Some(before) = before
-                && task.still_waits(before)
-            {
+            if let Some(before) = last.same_wait(&task) {
                 since = before.since;
                 wait.clone_from(&before.wait);
             }
@@ -188,7 +204,7 @@ impl BlockedTaskReader {
                 Some(wait) => wait.disk.clone(),
                 None => None,
             };
-            known.insert(
+            tasks.insert(
                 task.key(),
                 Known {
                     pid: task.pid,
@@ -211,7 +227,7 @@ impl BlockedTaskReader {
                 delay_permille,
             });
         }
-        self.last = (now, known);
+        self.last = Search { at: now, tasks };
         let is_waiting = blocked.iter().any(BlockedTask::goes_on_waiting);
         self.looks_again = is_waiting || is_search && !blocked.is_empty();
         Some(blocked)

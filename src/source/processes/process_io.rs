@@ -246,8 +246,8 @@ impl ProcessIoReader {
 
 /// Returns the processes with the most bytes between two readings, without their cgroups and command lines.
 fn busiest(older: &Look, newer: &Look) -> Vec<BusyProcess> {
-    let inherited = inherited(older, newer);
-    let mut busiest = Vec::new();
+    let inherited = inherited_bytes(older, newer);
+    let mut processes = Vec::new();
     for (pid, now) in &newer.processes {
         let Some(task) = &now.task else {
             continue;
@@ -271,7 +271,7 @@ fn busiest(older: &Look, newer: &Look) -> Vec<BusyProcess> {
             .minus(inherited.get(pid).copied().unwrap_or_default());
         for (bytes, is_of_ended_children) in [(own, false), (of_children, true)] {
             if bytes != Bytes::default() {
-                busiest.push(BusyProcess {
+                processes.push(BusyProcess {
                     pid: *pid,
                     comm: task.stat.comm.clone(),
                     cgroup: None,
@@ -284,12 +284,12 @@ fn busiest(older: &Look, newer: &Look) -> Vec<BusyProcess> {
             }
         }
     }
-    busiest.sort_by_key(|process| {
+    processes.sort_by_key(|process| {
         let total = process.read_bytes.saturating_add(process.write_bytes);
         (Reverse(total), process.pid, process.is_of_ended_children)
     });
-    busiest.truncate(MAX_BUSIEST);
-    busiest
+    processes.truncate(MAX_BUSIEST);
+    processes
 }
 
 /// Returns which of `all` bytes that a process got since `before` its own threads read or wrote.
@@ -310,7 +310,10 @@ fn own_bytes(before: &Counted, task: &Task, all: Bytes) -> Bytes {
     };
     for (tid, bytes) in &task.threads {
         now = now.plus(*bytes);
-        if let Some((_, before)) = threads_before.iter().find(|(before, _)| before == tid) {
+        if let Some((_, before)) = threads_before
+            .iter()
+            .find(|(known_tid, _)| known_tid == tid)
+        {
             then = then.plus(*before);
         }
     }
@@ -322,7 +325,7 @@ fn own_bytes(before: &Counted, task: &Task, all: Bytes) -> Bytes {
 }
 
 /// Returns the bytes that processes got from children because these ended, although they were done before: by parent.
-fn inherited(older: &Look, newer: &Look) -> HashMap<u32, Bytes> {
+fn inherited_bytes(older: &Look, newer: &Look) -> HashMap<u32, Bytes> {
     let mut inherited: HashMap<u32, Bytes> = HashMap::new();
     for (pid, ended) in &older.processes {
         if ended.bytes == Bytes::default() {

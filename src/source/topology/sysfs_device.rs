@@ -300,33 +300,28 @@ mod tests {
 
     #[test]
     fn the_active_scheduler_is_the_one_in_brackets() {
-        assert_eq!(
-            active_scheduler("[none] mq-deadline kyber").as_deref(),
-            Some("none")
-        );
-        assert_eq!(
-            active_scheduler("none [mq-deadline]").as_deref(),
-            Some("mq-deadline")
-        );
-        assert_eq!(active_scheduler("none").as_deref(), Some("none"));
-        assert_eq!(active_scheduler("none bfq"), None);
-        assert_eq!(active_scheduler("[]"), None);
+        for (text, scheduler) in [
+            ("[none] mq-deadline kyber", Some("none")),
+            ("none [mq-deadline]", Some("mq-deadline")),
+            ("none", Some("none")),
+            ("none bfq", None),
+            ("[]", None),
+        ] {
+            assert_eq!(active_scheduler(text).as_deref(), scheduler, "{text}");
+        }
     }
 
     #[test]
     fn the_uuid_of_a_mapped_device_gives_its_kind() {
-        let kinds = [
-            "LVM-abc",
-            "CRYPT-LUKS2-12-root",
-            "mpath-360",
-            "part1-mpath-360",
-            "",
-        ]
-        .map(kind_of_uuid);
-        assert_eq!(
-            kinds,
-            [Kind::Lvm, Kind::Crypt, Kind::Multipath, Kind::Dm, Kind::Dm]
-        );
+        for (uuid, kind) in [
+            ("LVM-abc", Kind::Lvm),
+            ("CRYPT-LUKS2-12-root", Kind::Crypt),
+            ("mpath-360", Kind::Multipath),
+            ("part1-mpath-360", Kind::Dm),
+            ("", Kind::Dm),
+        ] {
+            assert_eq!(kind_of_uuid(uuid), kind, "{uuid}");
+        }
     }
 
     #[test]

@@ -5,7 +5,10 @@
 //! other users of tracefs are not affected, and removes them when it is dropped. Instances left behind by a process
 //! that was killed are recognized by their names and removed by [`remove_leftovers`].
 
+mod overhead;
+mod request_rate;
 mod session;
+mod surplus;
 mod trace_dir;
 mod trace_set;
 

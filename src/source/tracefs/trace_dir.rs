@@ -6,8 +6,9 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow, bail, ensure};
+use anyhow::{Result, anyhow, bail};
 use flate2::bufread::GzDecoder;
+use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::attribution::files::parse_process_stat;
 use crate::sanitize::sanitize;
@@ -24,8 +25,23 @@ impl TraceDir {
     /// Finds tracefs, and checks that the kernel has the necessary features.
     ///
     /// # Errors
-    /// The reason for which requests cannot be traced.
+    /// The reason for which requests cannot be traced: that this user may not, and what the kernel lacks, as far as it is
+    /// known without root, since root would not help then.
     pub(super) fn find(root: &Path) -> Result<Self> {
+        let obstacle = match Self::look_for(root) {
+            Ok(dir) => return Ok(dir),
+            Err(obstacle) => obstacle,
+        };
+        match obstacle {
+            Obstacle::Denied => bail!(NOT_PERMITTED),
+            Obstacle::Missing(reason) if may_trace() => bail!("cannot trace requests: {reason}"),
+            Obstacle::Missing(reason) => {
+                bail!("cannot trace requests without root or CAP_SYS_ADMIN, nor with it: {reason}")
+            }
+        }
+    }
+
+    fn look_for(root: &Path) -> Result<Self, Obstacle> {
         let candidates =
             ["sys/kernel/tracing", "sys/kernel/debug/tracing"].map(|path| root.join(path));
         let mut is_denied = false;
@@ -36,27 +52,29 @@ impl TraceDir {
             }
         }
         if is_denied {
-            return Err(not_permitted(root));
+            return Err(denied(root));
         }
         let systems = read_text(&root.join("proc/filesystems")).unwrap_or_default();
         if !systems.split_whitespace().any(|word| word == "tracefs") {
-            bail!(
-                "cannot trace requests: this kernel has no tracefs (CONFIG_FTRACE); use a distribution's kernel"
-            );
+            return Err(missing(
+                "this kernel has no tracefs (CONFIG_FTRACE); use a distribution's kernel",
+            ));
         }
         // A mounted one would not help.
         require_options(&options_disabled_in_config(root))?;
-        bail!("tracefs is not mounted; run 'mount -t tracefs tracefs /sys/kernel/tracing' as root");
+        Err(missing(
+            "tracefs is not mounted; run 'mount -t tracefs tracefs /sys/kernel/tracing' as root",
+        ))
     }
 
-    fn checked(self, root: &Path) -> Result<Self> {
+    fn checked(self, root: &Path) -> Result<Self, Obstacle> {
         if is_locked_down(root) || self.is_refused() {
-            bail!(LOCKED_DOWN);
+            return Err(missing(LOCKED_DOWN));
         }
         if let Err(error) = fs::read_dir(self.path.join("instances"))
             && error.kind() == ErrorKind::PermissionDenied
         {
-            return Err(not_permitted(root));
+            return Err(denied(root));
         }
         // Every kernel with tracefs has the events of the scheduler.
         let has_hist = self.has("events/block/block_bio_queue/hist")
@@ -184,29 +202,47 @@ const OPTIONS: [&str; 3] = [
     "CONFIG_SYNTH_EVENTS",
 ];
 
-/// Fails if the kernel was built without some options.
-fn require_options(missing: &[&str]) -> Result<()> {
-    ensure!(
-        missing.is_empty(),
-        "cannot trace requests: this kernel was built without {}; use a kernel of Debian, Ubuntu or RHEL",
-        missing.join(", ")
-    );
-    Ok(())
+/// Why requests cannot be traced.
+enum Obstacle {
+    /// This user may not.
+    Denied,
+    /// Something that no user has, with the remedy.
+    Missing(String),
 }
 
-/// Returns why this user cannot trace requests. As far as is known without root, first what the kernel lacks, of which root
-/// would not help.
-fn not_permitted(root: &Path) -> anyhow::Error {
+fn missing(reason: &str) -> Obstacle {
+    Obstacle::Missing(reason.to_owned())
+}
+
+/// Fails if the kernel was built without some options.
+fn require_options(lacking: &[&str]) -> Result<(), Obstacle> {
+    if lacking.is_empty() {
+        return Ok(());
+    }
+    Err(missing(&format!(
+        "this kernel was built without {}; use a kernel of Debian, Ubuntu or RHEL",
+        lacking.join(", ")
+    )))
+}
+
+/// Returns why requests cannot be traced where this user may not look.
+fn denied(root: &Path) -> Obstacle {
     if is_locked_down(root) {
-        return anyhow!(LOCKED_DOWN);
+        return missing(LOCKED_DOWN);
     }
     match require_options(&options_disabled_in_config(root)) {
-        Ok(()) => anyhow!(NOT_PERMITTED),
-        Err(error) => error,
+        Ok(()) => Obstacle::Denied,
+        Err(obstacle) => obstacle,
     }
 }
 
-const LOCKED_DOWN: &str = "cannot trace requests: the kernel is locked down (confidentiality); boot with lockdown=integrity or less";
+/// Returns whether the kernel permits this process to trace.
+fn may_trace() -> bool {
+    capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_ADMIN))
+}
+
+const LOCKED_DOWN: &str =
+    "the kernel is locked down (confidentiality); boot with lockdown=integrity or less";
 const NOT_PERMITTED: &str =
     "cannot trace requests without root or CAP_SYS_ADMIN; run blkstat as root";
 

@@ -336,10 +336,8 @@ impl EventPair {
 
     /// Returns the trigger that computes the latency at the second tracepoint.
     fn end_trigger(&self, owner: &str, size: u32) -> String {
-        let (name, filter) = (
-            format!("{owner}_{}", self.tag()),
-            device_filter(&self.devices),
-        );
+        let name = format!("{owner}_{}", self.tag());
+        let filter = device_filter(&self.devices);
         format!(
             "hist:keys=dev,sector:{name}_lat=common_timestamp-${name}_ts:size={size}:clock=mono\
              :onmatch(block.{}).trace({name},dev,${name}_lat,rwbs){filter}",
@@ -380,15 +378,11 @@ fn latency_trigger(modifier: &str, filter: &str) -> String {
 fn traced_latency<'a>(entry: &HistEntry<'a>) -> Option<(DeviceNumber, &'a str, LatencyBucket)> {
     let number = device_number(entry.key("dev")?.parse().ok()?);
     let range = key_range(entry.key("lat")?)?;
-    let (count, sum_ns) = (
-        entry.value("hitcount").unwrap_or(0),
-        entry.value("lat").unwrap_or(0),
-    );
     let bucket = LatencyBucket {
         lower_ns: *range.start(),
         upper_ns: *range.end(),
-        count,
-        sum_ns,
+        count: entry.value("hitcount").unwrap_or(0),
+        sum_ns: entry.value("lat").unwrap_or(0),
     };
     Some((number, entry.key("rwbs")?, bucket))
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::capture;
 use crate::support::program::output;
+use crate::support::text::one_line;
 
 /// Writes captures into a folder: each of this many seconds, at a rate and a latency.
 fn captures(files: &[(&str, usize, f64, f64)]) -> (tempfile::TempDir, Vec<PathBuf>) {
@@ -42,7 +43,7 @@ fn a_slower_device_is_named_with_its_blocks() {
     ]);
     let (out, err, code) = run("", &files);
     assert_eq!((err.as_str(), code), ("", 0));
-    let text = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = one_line(&out);
     let line = "read latency at queue 4 and 4 KiB: 1.20 ms -> 2.90 ms (5 blocks: 1.20 ms to 1.20 ms; 5 blocks: 2.90 ms to \
                 2.90 ms).";
     assert!(text.contains(line), "{out}");
@@ -116,7 +117,7 @@ fn two_ranges_of_one_capture_are_compared() {
         ["..+150", "-150s.."].map(|range| PathBuf::from(format!("{}@{range}", file.display())));
     let (out, err, code) = run("", &ranges);
     assert_eq!((err.as_str(), code), ("", 0));
-    let text = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = one_line(&out);
     let line = "read latency at queue 4 and 4 KiB: 1.20 ms -> 2.90 ms (5 blocks: 1.20 ms to 1.20 ms; 5 blocks: 2.90 ms to \
                 2.90 ms).";
     assert!(text.contains(line), "{out}");
@@ -179,7 +180,7 @@ fn a_short_capture_and_devices_of_only_one_are_said() {
         code == 0 && out.contains("No device was active in both"),
         "{out}"
     );
-    let text = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = one_line(&out);
     assert!(
         text.contains("before.txt: nvme0n1.") && text.contains("mixed.txt: "),
         "{out}"
@@ -218,7 +219,7 @@ fn a_device_is_compared_with_one_of_another_name() {
     files[1] = dir.path().join("renamed.txt");
     fs::write(&files[1], renamed).unwrap();
     let (out, _, code) = run("", &files);
-    let text = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = one_line(&out);
     assert!(
         code == 0 && text.contains("--pair BEFORE=AFTER compares devices of different names"),
         "{out}"

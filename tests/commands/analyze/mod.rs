@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 
 use crate::support::fake_root::FakeRoot;
 use crate::support::program::output;
-use crate::synthetic::{end_of_sample, reads_line};
+use crate::support::text::one_line;
+use crate::synthetic::{end_of_sample, header, reads_line, ts_line};
 
 fn report(arguments: &str, input: &str, device: &str) -> Value {
     let (out, err, code) = output(&format!("analyze --json {arguments}"), input);
@@ -34,10 +35,7 @@ fn capture(intervals: &[(f64, f64)]) -> String {
         ios += rate;
         ms += rate * await_ms;
         let in_flight = (rate * await_ms / 1000.0).round() as u64;
-        text += &format!(
-            "TS {}.000000000 2026-11-20 18:00:00\n",
-            1_795_197_600 + second
-        );
+        text += &ts_line(second);
         text += &reads_line(
             " 259 0 nvme0n1",
             ios as u64,
@@ -97,7 +95,7 @@ fn a_device_that_is_ok_most_of_the_time_is_not_cleared_of_its_trouble() {
     for details in ["", "--details "] {
         let (out, _, code) = output(&format!("analyze {details}-"), &input);
         assert_eq!(code, 0);
-        let text = out.split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = one_line(&out);
         let parts = [
             "nvme0n1 ok 1, saturated 30 s",
             "nvme0n1 is ok: reads take",
@@ -204,10 +202,7 @@ fn a_limit_that_clients_meet_only_at_times_is_not_called_ok() {
 /// A capture of a capped volume as a recording that says on which disk the volume is.
 pub(crate) fn capped_volume_on_disk() -> String {
     let devices = json!([{"name": "vda"}, {"name": "loop0", "backing_devices": ["vda"]}]);
-    let header = format!(
-        "#blkstat {}\n",
-        json!({"version": "0.2.0", "devices": devices})
-    );
+    let header = header(&devices);
     let capture = fs::read_to_string("fixtures/captures/capped-3000.txt").unwrap();
     let samples = capture
         .split("TS ")

@@ -9,11 +9,11 @@ use blkstat::clock::WaitOutcome;
 use blkstat::commands::{Plan, plan};
 use blkstat::exit::Exit;
 use jiff::Timestamp;
-use serde_json::Value;
 
 use crate::support::clock::ManualClock;
 use crate::support::fake_root::FakeRoot;
 use crate::support::in_process::of_plan;
+use crate::support::text::json_lines;
 use crate::synthetic::reads_line;
 
 /// The load of a device in an interval of one second: 4 KiB reads per second, and their latency in milliseconds.
@@ -110,10 +110,8 @@ impl Host {
 
 /// Returns the read saturation in each line of JSON, to one decimal.
 pub(crate) fn saturations(out: &str) -> Vec<Option<f64>> {
-    let lines = out
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).unwrap());
-    lines
+    json_lines(out)
+        .into_iter()
         .map(|line| {
             line["read_saturation"]
                 .as_f64()

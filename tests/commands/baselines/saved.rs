@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::host::{HEAVY, Host, LIGHT, Load, saturations, save};
 use crate::support::fake_root::FakeRoot;
 use crate::support::program::blkstat;
+use crate::support::text::json_lines;
 
 #[test]
 fn a_baseline_is_saved_by_identity_and_found_under_another_name() {
@@ -163,10 +164,8 @@ fn a_stated_cap_works_in_the_live_view() {
     let host = Host::new("sda", "naa.1");
     let verdicts = |options: &str| {
         let (out, _, _) = host.run_under(&loads, &format!("--json 1 30 {options}"), &[]);
-        let lines = out
-            .lines()
-            .map(|line| serde_json::from_str::<Value>(line).unwrap());
-        lines
+        json_lines(&out)
+            .into_iter()
             .map(|line| line["verdict"].as_str().unwrap_or("-").to_owned())
             .collect::<Vec<_>>()
     };

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::clients::usage;
 use crate::support::fake_root::{FakeRoot, busy_line};
 use crate::support::http::{Exporter, request};
+use crate::support::process::{Usage, usage};
 
 /// The longest time until an honest client has its answer.
 const MAX_ANSWER: Duration = Duration::from_secs(1);
@@ -190,10 +190,16 @@ fn an_honest_client_is_answered_within_a_second_during_every_attack() {
             }
             longest
         });
-        let (resident, files) = usage(exporter.child.id());
-        println!("{name}: {longest:?}, {resident} KiB, {files} files");
+        let Usage {
+            resident_kib,
+            open_files,
+        } = usage(exporter.child.id());
+        println!("{name}: {longest:?}, {resident_kib} KiB, {open_files} files");
         assert!(longest < MAX_ANSWER, "{name}: {longest:?}");
-        assert!(resident < MAX_RESIDENT_KIB, "{name}: {resident} KiB");
+        assert!(
+            resident_kib < MAX_RESIDENT_KIB,
+            "{name}: {resident_kib} KiB"
+        );
     }
     assert_eq!(exporter.get("/healthz").status, 200);
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::fake_root::{FakeRoot, busy_line};
 use crate::support::http::{Exporter, exchange, request};
+use crate::support::process::{usage, wait_until};
 use crate::support::program::BLKSTAT;
 
 fn host() -> FakeRoot {
@@ -19,22 +20,6 @@ fn host() -> FakeRoot {
 
 fn exporter(host: &FakeRoot) -> Exporter {
     Exporter::start(&format!("--root {}", host.path().display()))
-}
-
-/// Returns the resident memory of a process in KiB, and the number of its open files.
-pub(super) fn usage(pid: u32) -> (u64, usize) {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status
-        .lines()
-        .find(|line| line.starts_with("VmRSS:"))
-        .unwrap();
-    let resident = line.split_whitespace().nth(1).unwrap().parse().unwrap();
-    (
-        resident,
-        std::fs::read_dir(format!("/proc/{pid}/fd"))
-            .unwrap()
-            .count(),
-    )
 }
 
 #[test]
@@ -79,27 +64,19 @@ fn each_client_gets_the_text_format_compressed_if_it_reads_gzip() {
 fn other_paths_and_methods_are_refused() {
     let host = host();
     let exporter = exporter(&host);
-    let status = |method, path| request(&exporter.address, method, path, "").status;
-    assert_eq!(
-        (
-            status("GET", "/"),
-            status("GET", "/healthz"),
-            status("GET", "/metrics?x=1")
-        ),
-        (200, 200, 200)
-    );
-    assert_eq!(
-        (
-            status("GET", "/nosuch"),
-            status("GET", "/metrics/"),
-            status("POST", "/x")
-        ),
-        (404, 404, 404)
-    );
-    assert_eq!(
-        (status("POST", "/metrics"), status("DELETE", "/healthz")),
-        (405, 405)
-    );
+    for (method, path, status) in [
+        ("GET", "/", 200),
+        ("GET", "/healthz", 200),
+        ("GET", "/metrics?x=1", 200),
+        ("GET", "/nosuch", 404),
+        ("GET", "/metrics/", 404),
+        ("POST", "/x", 404),
+        ("POST", "/metrics", 405),
+        ("DELETE", "/healthz", 405),
+    ] {
+        let answer = request(&exporter.address, method, path, "");
+        assert_eq!(answer.status, status, "{method} {path}");
+    }
     let head = request(&exporter.address, "HEAD", "/metrics", "");
     assert!(head.status == 200 && head.body.is_empty() && head.head.contains("content-length: "));
     assert!(
@@ -149,10 +126,10 @@ fn malformed_and_huge_requests_cost_nothing() {
         }
     };
     send_all();
-    let (before, _) = usage(exporter.child.id());
+    let before = usage(exporter.child.id()).resident_kib;
     (0..10).for_each(|_| send_all());
     assert_eq!(exporter.get("/metrics").status, 200);
-    let (after, _) = usage(exporter.child.id());
+    let after = usage(exporter.child.id()).resident_kib;
     assert!(after < before + 4096, "{before} KiB, then {after} KiB");
 }
 
@@ -160,7 +137,8 @@ fn malformed_and_huge_requests_cost_nothing() {
 fn a_thousand_idle_connections_and_slow_ones_delay_nobody() {
     let host = host();
     let exporter = exporter(&host);
-    let (mut idle, mut before) = (Vec::new(), 0);
+    let mut idle = Vec::new();
+    let mut before = 0;
     for number in 0..1000 {
         let mut stream = TcpStream::connect(&exporter.address).unwrap();
         if number % 2 == 0 {
@@ -172,7 +150,7 @@ fn a_thousand_idle_connections_and_slow_ones_delay_nobody() {
             assert_eq!(exporter.get("/metrics").status, 200);
         }
         if number == 200 {
-            before = usage(exporter.child.id()).0;
+            before = usage(exporter.child.id()).resident_kib;
         }
     }
     let start = Instant::now();
@@ -182,8 +160,9 @@ fn a_thousand_idle_connections_and_slow_ones_delay_nobody() {
         "{:?}",
         start.elapsed()
     );
-    let (after, files) = usage(exporter.child.id());
-    assert!(files < 1040, "{files} files");
+    let after = usage(exporter.child.id());
+    assert!(after.open_files < 1040, "{} files", after.open_files);
+    let after = after.resident_kib;
     assert!(after < before + 16384, "{before} KiB, then {after} KiB");
     assert_eq!(exporter.get("/healthz").status, 200);
 }
@@ -268,14 +247,11 @@ fn health_says_when_no_samples_are_taken() {
     assert_eq!(exporter.get("/healthz").status, 200);
     // Reading a pipe waits until something is written to it.
     host.pipe("proc/diskstats");
-    let start = Instant::now();
-    let late = loop {
-        let answer = exporter.get("/healthz");
-        if answer.status != 200 || start.elapsed() > Duration::from_secs(30) {
-            break answer;
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    };
+    let mut late = exporter.get("/healthz");
+    wait_until(|| {
+        late = exporter.get("/healthz");
+        late.status != 200
+    });
     assert_eq!(late.status, 503);
     assert!(
         late.text().starts_with("late: the last sample is 1."),

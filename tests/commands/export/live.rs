@@ -4,20 +4,13 @@ use std::fs::{read_to_string, write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
 
 use crate::support::fake_root::{FakeRoot, busy_line};
 use crate::support::http::Exporter;
+use crate::support::process::{send, wait_until};
 use crate::support::program::blkstat;
-
-/// Waits until a condition holds.
-fn wait_for(what: &str, mut is_met: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !is_met() {
-        assert!(start.elapsed() < Duration::from_secs(60), "{what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
 
 /// Replaces /proc/diskstats as a whole, as the kernel prints it.
 fn replace_diskstats(host: &FakeRoot, lines: &str) {
@@ -82,9 +75,8 @@ fn series_of_a_device_end_when_it_disappears() {
     let exporter = Exporter::start(&format!("--root {} 50ms", host.path().display()));
     assert!(exporter.get("/metrics").text().contains("device=\"sdb\""));
     replace_diskstats(&host, &busy_line("8 0", "sda", 200, 0));
-    wait_for("sdb is gone", || {
-        !exporter.get("/metrics").text().contains("device=\"sdb\"")
-    });
+    let has_sdb = || exporter.get("/metrics").text().contains("device=\"sdb\"");
+    assert!(wait_until(|| !has_sdb()));
     let text = exporter.get("/metrics").text().to_owned();
     assert!(text.contains("blkstat_disk_reads_completed_total{device=\"sda\"} 200\n"));
     // The requests since the start of blkstat, each of 2 ms.
@@ -121,14 +113,12 @@ fn the_text_file_is_replaced_as_a_whole_and_removed_at_the_end() {
             true
         })
     };
-    wait_for("the file is there", || is_whole(&path));
+    assert!(wait_until(|| is_whole(&path)));
     replace_diskstats(&host, &busy_line("8 0", "sda", 200, 0));
-    wait_for("the file is new", || {
-        is_whole(&path)
-            && read_to_string(&path)
-                .unwrap()
-                .contains("reads_completed_total{device=\"sda\"} 200\n")
-    });
+    let newer = "reads_completed_total{device=\"sda\"} 200\n";
+    assert!(wait_until(|| {
+        is_whole(&path) && read_to_string(&path).unwrap().contains(newer)
+    }));
     for _ in 0..200 {
         assert!(is_whole(&path));
         let names = std::fs::read_dir(folder.path())
@@ -139,13 +129,7 @@ fn the_text_file_is_replaced_as_a_whole_and_removed_at_the_end() {
             .collect();
         assert_eq!(read, ["blkstat.prom"]);
     }
-    assert!(
-        Command::new("kill")
-            .arg(child.id().to_string())
-            .status()
-            .unwrap()
-            .success()
-    );
+    send(&child, Signal::TERM);
     assert_eq!(child.wait().unwrap().code(), Some(143));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
@@ -168,7 +152,7 @@ fn node_exporter_can_read_the_text_file_of_another_user() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    wait_for("the file is there", || path.exists());
+    assert!(wait_until(|| path.exists()));
     let mode = path.metadata().unwrap().permissions().mode();
     child.kill().unwrap();
     child.wait().unwrap();

@@ -6,10 +6,12 @@ use std::process::{Child, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, prlimit};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, prlimit};
 use serde_json::Value;
 
 use super::support::{capture, host};
+use crate::support::fake_root::FakeRoot;
+use crate::support::process::send;
 use crate::support::program::{Outcome, blkstat};
 
 /// Runs a command on the host below a root.
@@ -237,76 +239,94 @@ fn most_missed(lines: &str) -> u64 {
     lines.lines().filter_map(missed).max().unwrap()
 }
 
-#[test]
-fn no_sample_is_missed_while_no_file_can_be_opened() {
-    let host = host();
+/// A run of two seconds that was disturbed for half a second.
+struct DisturbedRun {
+    words: String,
+    outcome: Outcome,
+    /// The most samples that were missed in an interval.
+    missed: u64,
+}
+
+/// Runs a view and a recording of a host, and ends them with a signal. Both go on until then.
+fn disturbed_runs(
+    host: &FakeRoot,
+    disturb: impl Fn(&Child),
+    undo: impl Fn(&Child),
+) -> [DisturbedRun; 2] {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("recording");
+    let out = folder.path().join("out");
+    let recording = folder.path().join("recording");
     let root = host.path().display();
-    for words in [
+    [
         format!("--json --root {root} 50ms"),
-        format!("record {} --root {root} --force 50ms", file.display()),
-    ] {
-        let out = fs::File::create(folder.path().join("out")).unwrap();
-        let mut child = blkstat(&words).spawn(out, Stdio::piped());
+        format!("record {} --root {root} 50ms", recording.display()),
+    ]
+    .map(|words| {
+        let mut child = blkstat(&words).spawn(fs::File::create(&out).unwrap(), Stdio::piped());
         thread::sleep(Duration::from_millis(1000));
-        limit_files(&child, 3);
+        disturb(&child);
         thread::sleep(Duration::from_millis(500));
-        limit_files(&child, 1024);
+        undo(&child);
         thread::sleep(Duration::from_millis(500));
         assert!(child.try_wait().unwrap().is_none(), "{words}");
-        kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
-        let output = child.wait_with_output().unwrap();
-        let err = String::from_utf8_lossy(&output.stderr);
-        assert_eq!((output.status.code(), &*err), (Some(143), ""), "{words}");
-        let lines = if words.starts_with("record") {
-            blkstat("--json --from").args([&file]).run().out
-        } else {
-            fs::read_to_string(folder.path().join("out")).unwrap()
-        };
+        send(&child, Signal::TERM);
+        let outcome = Outcome::from(child.wait_with_output().unwrap());
+        let mut lines = fs::read_to_string(&out).unwrap();
+        if words.starts_with("record") {
+            lines = blkstat("--json --from").args([&recording]).run().out;
+        }
+        DisturbedRun {
+            words,
+            outcome,
+            missed: most_missed(&lines),
+        }
+    })
+}
+
+#[test]
+fn no_sample_is_missed_while_no_file_can_be_opened() {
+    let runs = disturbed_runs(
+        &host(),
+        |child| limit_files(child, 3),
+        |child| limit_files(child, 1024),
+    );
+    for run in runs {
+        let Outcome { err, code, .. } = run.outcome;
+        assert_eq!((code, err.as_str()), (143, ""), "{}", run.words);
         // A busy machine may miss a few.
-        assert!(most_missed(&lines) < 5, "{words}: {lines}");
+        assert!(run.missed < 5, "{}: {}", run.words, run.missed);
     }
 }
 
 #[test]
 fn a_sample_that_cannot_be_read_is_missed_and_counted() {
     let host = host();
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("recording");
-    let (diskstats, moved) = (
-        host.path().join("proc/diskstats"),
-        host.path().join("moved"),
+    let diskstats = host.path().join("proc/diskstats");
+    let moved = host.path().join("moved");
+    let runs = disturbed_runs(
+        &host,
+        |_| fs::rename(&diskstats, &moved).unwrap(),
+        |_| fs::rename(&moved, &diskstats).unwrap(),
     );
-    let root = host.path().display();
-    for words in [
-        format!("--json --root {root} 50ms"),
-        format!("record {} --root {root} --force 50ms", file.display()),
-    ] {
-        let out = fs::File::create(folder.path().join("out")).unwrap();
-        let child = blkstat(&words).spawn(out, Stdio::piped());
-        thread::sleep(Duration::from_millis(1000));
-        fs::rename(&diskstats, &moved).unwrap();
-        thread::sleep(Duration::from_millis(500));
-        fs::rename(&moved, &diskstats).unwrap();
-        thread::sleep(Duration::from_millis(500));
-        kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
-        let output = child.wait_with_output().unwrap();
-        let err = String::from_utf8_lossy(&output.stderr);
-        let name = diskstats.display();
-        let start = format!(
-            "blkstat: {name}: cannot be read: No such file or directory; samples are missed until it can\n\
-             blkstat: {name}: can be read again; "
+    let name = diskstats.display();
+    let start = format!(
+        "blkstat: {name}: cannot be read: No such file or directory; samples are missed until it can\n\
+         blkstat: {name}: can be read again; "
+    );
+    for run in runs {
+        let Outcome { err, code, .. } = run.outcome;
+        assert_eq!(code, 143, "{}", run.words);
+        assert!(
+            err.starts_with(&start) && err.ends_with(" samples missed\n"),
+            "{}: {err}",
+            run.words
         );
-        assert_eq!(output.status.code(), Some(143), "{words}");
-        assert!(err.starts_with(&start), "{words}: {err}");
-        assert!(err.ends_with(" samples missed\n"), "{words}: {err}");
-        let mut lines = fs::read_to_string(folder.path().join("out")).unwrap();
-        if words.starts_with("record") {
-            lines = blkstat("--json --from").args([&file]).run().out;
-        }
-        let missed = most_missed(&lines);
-        assert!((5..100).contains(&missed), "{words}: {missed}");
+        assert!(
+            (5..100).contains(&run.missed),
+            "{}: {}",
+            run.words,
+            run.missed
+        );
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::support::{capture, device, on_input, sample};
 use crate::support::program::{Outcome, blkstat};
+use crate::support::text::json_lines;
 
 /// Offsets at which to truncate or damage a file: about `count` throughout, and all near its end.
 fn offsets(length: usize, count: usize) -> impl Iterator<Item = usize> {
@@ -298,11 +299,7 @@ fn hostile_names_give_valid_json_and_never_control_a_terminal() {
     };
     let text = sample(1, &lines(1)) + &sample(2, &lines(100)) + &sample(3, &lines(300));
     let json = on_input("--json --all --from -", text.as_bytes());
-    let found: Vec<Value> = json
-        .out
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let found = json_lines(&json.out);
     for name in names {
         assert_eq!(
             found.iter().filter(|line| line["device"] == name).count(),

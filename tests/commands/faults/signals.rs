@@ -5,41 +5,23 @@ use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use blkstat::clock::WaitOutcome;
 use blkstat::exit::Exit;
 use jiff::Timestamp;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use rustix::termios::{LocalModes, tcgetattr};
 use serde_json::Value;
 
 use super::support::{capture, host, write_host};
 use crate::support::clock::ManualClock;
 use crate::support::in_process::in_process;
-use crate::support::program::blkstat;
+use crate::support::process::{send, wait_until};
+use crate::support::program::{BLKSTAT, Program, blkstat};
 use crate::support::terminal::open_terminal;
 
 const BOTH: [Signal; 2] = [Signal::INT, Signal::TERM];
-
-/// The longest wait for anything that a program does soon unless it hangs. Long enough for a busy machine.
-const MAX_WAIT: Duration = Duration::from_secs(30);
-
-fn send(child: &Child, signal: Signal) {
-    kill_process(Pid::from_child(child), signal).unwrap();
-}
-
-/// Waits until a condition holds. Returns `false` if it does not hold in time.
-fn wait_until(mut condition: impl FnMut() -> bool) -> bool {
-    let start = Instant::now();
-    while !condition() {
-        if start.elapsed() > MAX_WAIT {
-            return false;
-        }
-        thread::sleep(Duration::from_millis(1));
-    }
-    true
-}
 
 /// Returns whether a process has a signal in one of the masks of its /proc/PID/status.
 fn has_in_mask(pid: u32, mask: &str, signal: Signal) -> bool {
@@ -309,11 +291,11 @@ fn a_signal_restores_the_terminal() {
         let (_controller, terminal) = open_terminal();
         let local = || tcgetattr(&terminal).unwrap().local_modes;
         let before = local();
-        let words = format!(
-            "pt-diskstats --root {} --interval 60",
-            root.path().display()
-        );
-        let mut child = blkstat(&words)
+        // Under nohup, SIGHUP would be ignored, which a program inherits.
+        let words = ["env", "--default-signal", BLKSTAT, "pt-diskstats"];
+        let mut child = Program::new(&words)
+            .args(["--interval", "60", "--root"])
+            .args([root.path()])
             .stdin(terminal.try_clone().unwrap())
             .spawn(Stdio::null(), Stdio::null());
         let is_raw = || !local().contains(LocalModes::ICANON);

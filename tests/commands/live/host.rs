@@ -4,6 +4,7 @@ use blkstat::exit::Exit;
 use serde_json::Value;
 
 use crate::support::fake_root::{FakeRoot, busy_line};
+use crate::support::text::json_lines;
 use crate::synthetic::run_on;
 
 /// Writes the state of a host at `second`: dm-0 on sda2 on sda is busy; sdb has its accounting disabled; sdc hangs from
@@ -51,7 +52,5 @@ pub(crate) fn output(options: &str, seconds: u64) -> (String, String, Exit) {
 pub(crate) fn json(options: &str, seconds: u64) -> Vec<Value> {
     let (out, err, _) = output(&format!("--json {options}"), seconds);
     assert_eq!(err, "");
-    out.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    json_lines(&out)
 }

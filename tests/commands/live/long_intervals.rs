@@ -11,12 +11,7 @@ use serde_json::Value;
 
 use crate::support::fake_root::FakeRoot;
 use crate::support::in_process::in_process;
-
-fn lines(text: &str) -> Vec<Value> {
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
-}
+use crate::support::text::json_lines;
 
 /// Writes the state of a host whose disk completes a read per millisecond until it hangs.
 fn write_host(host: &FakeRoot, millis: u128, hung_from: u128) {
@@ -90,7 +85,7 @@ fn numbers(lines: &[Value], field: &str) -> Vec<f64> {
 #[test]
 fn a_live_interval_is_sampled_every_second_and_printed_once() {
     let (text, deadlines, exit) = live("--json sda 10 2", 13_000, 100);
-    let intervals = lines(&text);
+    let intervals = json_lines(&text);
     assert_eq!(exit, Exit::Success);
     assert_eq!(
         deadlines,
@@ -119,7 +114,7 @@ fn a_live_interval_is_sampled_every_second_and_printed_once() {
 fn a_signal_within_an_interval_ends_the_run_after_the_last_whole_one() {
     let (text, deadlines, exit) = live("--json sda 10", 100_000, 14);
     assert_eq!(
-        (lines(&text).len(), deadlines.len(), exit),
+        (json_lines(&text).len(), deadlines.len(), exit),
         (1, 14, Exit::Signal(2))
     );
 }

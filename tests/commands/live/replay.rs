@@ -1,16 +1,15 @@
 //! Recordings replay as the live view was, with its missed samples.
 
-use std::cell::Cell;
-use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use blkstat::clock::{Clock, WaitOutcome};
+use blkstat::clock::WaitOutcome;
 use jiff::Timestamp;
-use serde_json::Value;
 
 use super::host::{json, output, write_host};
+use crate::support::clock::ManualClock;
 use crate::support::fake_root::FakeRoot;
 use crate::support::in_process::in_process;
+use crate::support::text::json_lines;
 
 #[test]
 fn a_replayed_recording_prints_the_live_numbers() {
@@ -56,31 +55,12 @@ fn a_recording_knows_if_its_interval_is_too_short_for_util() {
 
 /// Runs blkstat with waits that last 2.5 s too long, except the first. Returns its standard output.
 fn output_late(words: &str, host: &FakeRoot) -> String {
-    struct Late<'a>(Cell<Duration>, Cell<u64>, &'a FakeRoot);
-    impl Clock for Late<'_> {
-        fn monotonic(&self) -> Duration {
-            self.0.get()
-        }
-        fn wall(&self) -> Timestamp {
-            Timestamp::UNIX_EPOCH
-        }
-        fn wait(&self, deadline: Option<Duration>, _input: Option<BorrowedFd<'_>>) -> WaitOutcome {
-            let Some(deadline) = deadline else {
-                return WaitOutcome::Input;
-            };
-            self.1.set(self.1.get() + 1);
-            let late = if self.1.get() == 1 {
-                Duration::ZERO
-            } else {
-                Duration::from_millis(2500)
-            };
-            self.0.set(deadline + late);
-            write_host(self.2, self.1.get());
-            WaitOutcome::Due
-        }
-    }
     write_host(host, 0);
-    let clock = Late(Cell::default(), Cell::default(), host);
+    let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |wait| {
+        write_host(host, wait);
+        WaitOutcome::Due
+    })
+    .late_by(|wait| Duration::from_millis(if wait == 1 { 0 } else { 2500 }));
     in_process(words).root(host.path()).run(&clock).0
 }
 
@@ -88,10 +68,10 @@ fn output_late(words: &str, host: &FakeRoot) -> String {
 fn missed_samples_are_counted_in_the_interval_that_covers_them_and_in_a_recording() {
     let host = FakeRoot::new();
     let numbers = |out: &str, name: &str| -> Vec<f64> {
-        let lines = out
-            .lines()
-            .map(|line| serde_json::from_str::<Value>(line).unwrap());
-        lines.map(|line| line[name].as_f64().unwrap()).collect()
+        json_lines(out)
+            .into_iter()
+            .map(|line| line[name].as_f64().unwrap())
+            .collect()
     };
     let live = output_late("--json sda 1 4", &host);
     assert_eq!(numbers(&live, "missed_samples"), [0.0, 2.0, 2.0, 2.0]);

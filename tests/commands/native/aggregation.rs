@@ -2,6 +2,7 @@
 
 use super::captures::{capture_of, json, lines_of};
 use crate::support::program::output;
+use crate::support::text::json_lines;
 use crate::synthetic::reads_line;
 
 #[test]
@@ -109,9 +110,7 @@ fn an_aggregated_interval_ends_early_at_a_break() {
         let text = text + &later(&capture_of(&[lines_of("sda", &more)]), second_start);
         let (out, err, _) = output("--json --from - 3", &text);
         assert!(err.contains("no interval spans this point"), "{err}");
-        let lines = out
-            .lines()
-            .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        let lines = json_lines(&out).into_iter();
         let rates: Vec<_> = lines
             .map(|line| {
                 (

@@ -1,14 +1,13 @@
 //! Captures for the tests, and the JSON that is printed for them.
 
 use crate::support::program::output;
+use crate::support::text::json_lines;
 
 /// The JSON lines that a run without messages prints.
 pub(crate) fn json(words: &str, input: &str) -> Vec<serde_json::Value> {
     let (out, err, code) = output(&format!("--json --from - {words}"), input);
     assert_eq!((err.as_str(), code), ("", 0), "{words}");
-    out.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    json_lines(&out)
 }
 
 /// A capture with samples one second apart, from lines without device numbers.

@@ -7,6 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::support::program::{blkstat, output};
+use crate::support::text::json_lines;
 
 /// The lines of the devices in the sample at `second`.
 fn devices(second: u64) -> [String; 2] {
@@ -49,10 +50,7 @@ fn collectl() -> String {
 fn rates(path: &Path) -> Vec<Value> {
     let run = blkstat("--json --all --from").args([path]).run();
     assert_eq!(run.code, 0, "{}", run.err);
-    run.out
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    json_lines(&run.out)
 }
 
 #[test]

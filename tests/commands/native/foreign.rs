@@ -5,6 +5,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use super::sar_logs::samples;
 use crate::support::program::{blkstat, output};
+use crate::support::text::json_lines;
 
 const FIRST_S: i64 = 1_502_000_000;
 const SAMPLES: i64 = 8;
@@ -545,9 +546,7 @@ const NUMBERS: [&str; 8] = [
 
 fn rates_by_time(capture: &str) -> Vec<serde_json::Value> {
     let (out, ..) = output("--json --all --partitions --from -", capture);
-    out.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    json_lines(&out)
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::process::Stdio;
 
 use crate::support::program::{BLKSTAT, Program, blkstat, output};
 use crate::support::terminal::open_terminal;
+use crate::support::text::one_line;
 
 #[test]
 fn completions_and_the_manual_page_are_printed() {
@@ -228,8 +229,8 @@ fn a_column_is_defined_first() {
     ] {
         let (out, err, code) = output(&format!("help {term}"), "");
         assert_eq!((err.as_str(), code), ("", 0), "{term}");
-        let first = out.split_whitespace().collect::<Vec<_>>().join(" ");
-        let beginning = beginning.split_whitespace().collect::<Vec<_>>().join(" ");
+        let first = one_line(&out);
+        let beginning = one_line(beginning);
         assert!(first.starts_with(&beginning), "{term}: {out}");
     }
 }

@@ -8,17 +8,12 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::support::program::blkstat;
+use crate::support::text::json_lines;
 
 fn printed(words: &str) -> String {
     let outcome = blkstat(words).run();
     assert_eq!(outcome.code, 0, "{words}: {}", outcome.err);
     outcome.out
-}
-
-fn lines(text: &str) -> Vec<Value> {
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
 }
 
 fn captures() -> Vec<PathBuf> {
@@ -66,9 +61,9 @@ fn a_long_interval_has_the_worst_verdict_of_its_samples_and_its_seconds() {
     let mut seen = BTreeMap::new();
     for path in captures() {
         let file = path.display();
-        let samples = lines(&printed(&format!("--json --all --from {file}")));
+        let samples = json_lines(&printed(&format!("--json --all --from {file}")));
         for interval in [3, 8, 20] {
-            for long in lines(&printed(&format!("--json --all --from {file} {interval}"))) {
+            for long in json_lines(&printed(&format!("--json --all --from {file} {interval}"))) {
                 let no_numbers = [
                     "reset",
                     "accounting_off",
@@ -135,7 +130,7 @@ fn a_long_interval_has_the_worst_verdict_of_its_samples_and_its_seconds() {
 
 #[test]
 fn a_sample_of_its_own_has_its_whole_length() {
-    for line in lines(&printed("--json --from fixtures/captures/capped-3000.txt")) {
+    for line in json_lines(&printed("--json --from fixtures/captures/capped-3000.txt")) {
         let expected = if line["verdict"].is_null() {
             &Value::Null
         } else {
@@ -154,7 +149,7 @@ fn the_table_says_how_long_ago_the_incident_began() {
         text.lines()
             .any(|line| line.starts_with("loop0") && line.ends_with(end))
     };
-    let json = lines(&printed(&format!("--json {options}")));
+    let json = json_lines(&printed(&format!("--json {options}")));
     let in_incident: Vec<&Value> = json
         .iter()
         .filter(|line| !line["incident"].is_null())

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::sar_logs::samples;
 use crate::support::program::output;
+use crate::support::text::json_lines;
 
 /// The number of samples.
 const SAMPLES: u64 = 6;
@@ -68,12 +69,7 @@ fn log(options: &str) -> String {
 fn read(options: &str, input: impl AsRef<[u8]>) -> (Vec<Value>, String) {
     let (out, err, code) = output(&format!("--json --all {options} --from -"), input);
     assert!(code < 2, "{err}");
-    (
-        out.lines()
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect(),
-        err,
-    )
+    (json_lines(&out), err)
 }
 
 /// The columns that the log has, with the most that rounding may change: a share of the value, and more.

@@ -1,6 +1,7 @@
 //! JSON and CSV against each other and against the table.
 
 use crate::support::program::output;
+use crate::support::text::json_lines;
 
 #[test]
 fn every_json_line_has_the_fields_of_the_csv_header() {
@@ -149,8 +150,7 @@ fn lines_of_influxdb_have_the_values_of_json() {
         let from = format!("--all --from fixtures/captures/{capture}.txt");
         let (json, _, _) = output(&format!("--json {from}"), "");
         let (influx, _, _) = output(&format!("--influx {from}"), "");
-        let json = json.lines().map(|line| serde_json::from_str(line).unwrap());
-        let json: Vec<serde_json::Value> = json.collect();
+        let json = json_lines(&json);
         // Only an event without any number may have no line.
         assert!(influx.lines().count() > json.len() / 2, "{capture}");
         let mut rest = json.iter();

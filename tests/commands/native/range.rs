@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use crate::support::program::{blkstat, output};
+use crate::support::text::json_lines;
 use crate::synthetic::reads_line;
 use blkstat::sink::gzip_bytes;
 
@@ -30,13 +31,6 @@ fn file(name: &str, text: impl AsRef<[u8]>) -> (tempfile::TempDir, PathBuf) {
     (dir, path)
 }
 
-/// The rows of a JSON output.
-fn rows(out: &str) -> Vec<Value> {
-    out.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
-}
-
 /// The rows whose time of day is from `first` to `last`.
 fn between(rows: &[Value], first: &str, last: &str) -> Vec<Value> {
     let is_between = |row: &&Value| {
@@ -49,7 +43,7 @@ fn between(rows: &[Value], first: &str, last: &str) -> Vec<Value> {
 fn json(words: &str) -> Vec<Value> {
     let (out, err, code) = output(&format!("--json {words}"), "");
     assert_eq!((err.as_str(), code), ("", 0), "{words}");
-    rows(&out)
+    json_lines(&out)
 }
 
 /// The message of a run that fails.
@@ -109,7 +103,7 @@ fn compressed_captures_and_pipes_have_the_same_ranges() {
         let (out, err, code) = output(&format!("--json --from - {range}"), &text);
         if is_known_in_pipe {
             assert_eq!(
-                (rows(&out), err.as_str(), code),
+                (json_lines(&out), err.as_str(), code),
                 (expected.clone(), "", 0),
                 "{range}"
             );
@@ -123,7 +117,10 @@ fn compressed_captures_and_pipes_have_the_same_ranges() {
         let redirected = blkstat(&format!("--json --from - {range}"))
             .stdin(opened)
             .run();
-        assert_eq!((rows(&redirected.out), redirected.code), (expected, 0));
+        assert_eq!(
+            (json_lines(&redirected.out), redirected.code),
+            (expected, 0)
+        );
     }
 }
 
@@ -147,7 +144,10 @@ fn a_time_outside_the_capture_is_an_error_with_its_range() {
     // That the capture ends before these is known only at its end.
     for range in ["--end 2026-11-21T00:00Z", "--end +1h"] {
         let (out, err, code) = output(&format!("--json --from {MIXED} {range}"), "");
-        assert_eq!((rows(&out), code), (json(&format!("--from {MIXED}")), 2));
+        assert_eq!(
+            (json_lines(&out), code),
+            (json(&format!("--from {MIXED}")), 2)
+        );
         assert_eq!(
             err,
             format!("blkstat: {MIXED}: {range} is outside the capture, which {covers}\n")
@@ -187,7 +187,10 @@ fn bare_times_are_in_the_zone_that_is_displayed() {
         (outcome.out, outcome.err, outcome.code)
     };
     let (out, err, code) = zoned("--begin 13:28:16 --end 13:28:20", "EST5");
-    assert_eq!((rows(&out), err.as_str(), code), (expected.clone(), "", 0));
+    assert_eq!(
+        (json_lines(&out), err.as_str(), code),
+        (expected.clone(), "", 0)
+    );
     let (_, err, code) = zoned("--begin 18:28:16", "EST5");
     assert!(
         code == 2
@@ -199,7 +202,7 @@ fn bare_times_are_in_the_zone_that_is_displayed() {
         "{err}"
     );
     let (out, _, code) = zoned("--begin 2026-11-20T18:28:16Z --end +14s", "No/Such_Zone");
-    assert_eq!((rows(&out), code), (expected, 0));
+    assert_eq!((json_lines(&out), code), (expected, 0));
 }
 
 #[test]
@@ -219,7 +222,7 @@ fn a_time_that_occurs_twice_is_the_first_and_a_line_says_which() {
             let expected = format!("blkstat: {from}: {twice}\n");
             assert_eq!((err, code), (expected, 0), "{command} {range}");
             assert!(
-                !command.starts_with("--json") || rows(&out).len() == count,
+                !command.starts_with("--json") || json_lines(&out).len() == count,
                 "{command} {range}"
             );
         }
@@ -231,11 +234,11 @@ fn a_time_that_occurs_twice_is_the_first_and_a_line_says_which() {
     // In a pipe, that a time occurs again is known only then.
     let (out, err, code) = output("--json --from - --begin 16:04", &text);
     assert_eq!(
-        (rows(&out).len(), err, code),
+        (json_lines(&out).len(), err, code),
         (31, format!("blkstat: standard input: {twice}\n"), 0)
     );
     let (out, err, code) = output("--json --from - --begin 16:04 --end 20:00", &text);
-    assert_eq!((rows(&out).len(), err.as_str(), code), (4, "", 0));
+    assert_eq!((json_lines(&out).len(), err.as_str(), code), (4, "", 0));
 }
 
 #[test]

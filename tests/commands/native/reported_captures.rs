@@ -2,6 +2,7 @@
 
 use super::reported_logs::{of, read};
 use crate::support::program::output;
+use crate::support::text::one_line;
 
 /// A capture of a device in 14 columns, a sample a second.
 fn capture(seconds: u64, lines: impl Fn(u64) -> String) -> String {
@@ -212,7 +213,7 @@ fn a_volume_whose_credits_are_spent_has_the_limit_that_holds_now_and_the_rate_be
         });
         let (out, err, code) = output("analyze -", &text);
         assert_eq!((err.as_str(), code), ("", 0));
-        let out = out.split_whitespace().collect::<Vec<_>>().join(" ");
+        let out = one_line(&out);
         assert!(out.contains(expected), "{out}");
     }
 }

@@ -3,13 +3,13 @@
 use serde_json::Value;
 
 use crate::support::program::output;
+use crate::support::text::json_lines;
 
 /// Reads JSON lines. Returns them with standard error.
 pub(super) fn read(options: &str, input: impl AsRef<[u8]>) -> (Vec<Value>, String) {
     let (out, err, code) = output(&format!("--json {options} --from -"), input);
     assert!(code < 2, "{err}");
-    let lines = out.lines().map(|line| serde_json::from_str(line).unwrap());
-    (lines.collect(), err)
+    (json_lines(&out), err)
 }
 
 /// The values of a device, one for each interval.

@@ -8,6 +8,7 @@ use blkstat::counters::Sample;
 use serde_json::Value;
 
 use crate::support::program::{blkstat, output};
+use crate::support::text::json_lines;
 
 /// The devices, and what each does in the n-th interval.
 const DEVICES: [(&str, u64); 3] = [("sda", 3), ("nvme0n1", 40), ("idle", 0)];
@@ -251,12 +252,7 @@ fn logs() -> Vec<(&'static str, String)> {
 fn read(input: impl AsRef<[u8]>) -> (Vec<Value>, String) {
     let (out, err, code) = output("--json --all --from -", input);
     assert!(code < 2, "{err}");
-    (
-        out.lines()
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect(),
-        err,
-    )
+    (json_lines(&out), err)
 }
 
 #[test]

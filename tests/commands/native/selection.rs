@@ -1,6 +1,7 @@
 //! Which devices are shown, and in which order.
 
 use crate::support::program::output;
+use crate::support::text::json_lines;
 use crate::synthetic::{end_of_sample, reads_line};
 
 /// A capture of sda from the first sample on, and of sdb from the fourth.
@@ -164,9 +165,7 @@ fn held_above_vda() -> String {
 fn a_selected_device_is_judged_with_those_above_and_below_it() {
     let rows = |words: &str| -> Vec<serde_json::Value> {
         let out = output(&format!("--json --from - {words}"), held_above_vda()).0;
-        out.lines()
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect()
+        json_lines(&out)
     };
     let all = rows("--partitions");
     for name in ["loop0", "vda", "vda1"] {
@@ -189,24 +188,26 @@ fn a_selected_device_is_judged_with_those_above_and_below_it() {
 
 #[test]
 fn excluded_devices_are_left_out_of_every_line_and_of_the_total() {
-    let devices = |words: &str| {
+    for (words, rows) in [
+        ("", &["sda,1.0", "total,1.0"][..]),
+        ("--exclude ^sdb", &["sda,1.0", "total,1.0"]),
+        ("--exclude ^sda", &[]),
+        // A device that is named is shown.
+        ("sda --exclude ^sd", &["sda,1.0", "total,1.0"]),
+        (
+            "--devices-regex ^sd --exclude b$",
+            &["sda,1.0", "total,1.0"],
+        ),
+    ] {
         let fields = "--csv --fields device,reads_per_s";
         let (out, err, code) = output(
             &format!("{fields} --from - --total 1 1 {words}"),
             late_sdb(),
         );
         assert_eq!((err.as_str(), code), ("", 0), "{words}");
-        out.lines().skip(1).map(str::to_owned).collect::<Vec<_>>()
-    };
-    assert_eq!(devices(""), ["sda,1.0", "total,1.0"]);
-    assert_eq!(devices("--exclude ^sdb"), ["sda,1.0", "total,1.0"]);
-    assert_eq!(devices("--exclude ^sda"), Vec::<String>::new());
-    // A device that is named is shown.
-    assert_eq!(devices("sda --exclude ^sd"), ["sda,1.0", "total,1.0"]);
-    assert_eq!(
-        devices("--devices-regex ^sd --exclude b$"),
-        ["sda,1.0", "total,1.0"]
-    );
+        let printed: Vec<&str> = out.lines().skip(1).collect();
+        assert_eq!(printed, rows, "{words}");
+    }
     let (_, err, code) = output("--exclude [ --from -", late_sdb());
     assert!(
         code == 2 && err.contains("--exclude '[' is not a regular expression"),

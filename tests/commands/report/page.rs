@@ -7,6 +7,7 @@ use tempfile::tempdir;
 
 use crate::analyze::capped_volume_on_disk;
 use crate::support::program::{BLKSTAT, Program, blkstat, output};
+use crate::support::text::json_lines;
 use crate::synthetic::reads_line;
 
 /// A recording of a volume whose cgroup is at its limit on the disk below.
@@ -408,10 +409,7 @@ fn the_data_are_those_of_json() {
     let capture = "fixtures/captures/mixed.txt";
     let data = data(&page(capture, ""));
     let lines = blkstat(&format!("--json --from {capture} --all")).run().out;
-    let lines: Vec<Value> = lines
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let lines = json_lines(&lines);
     let mut compared = 0;
     for group in data["groups"].as_array().unwrap() {
         let of_device: Vec<&Value> = lines
@@ -531,10 +529,8 @@ fn the_charts_of_all_disks_have_the_numbers_of_the_total() {
     let lines = blkstat(&format!("--json --total --from {capture}"))
         .run()
         .out;
-    let rows = lines
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let totals: Vec<Value> = rows.filter(|row| row["device"] == "total").collect();
+    let mut totals = json_lines(&lines);
+    totals.retain(|row| row["device"] == "total");
     assert!(totals.len() > 10);
     for name in ["queue", "reads_per_s", "writes_per_s"] {
         let drawn = numbers(&host["series"][name]["mean"]);

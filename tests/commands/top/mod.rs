@@ -30,6 +30,8 @@ fn a_capture_is_shown_searched_and_left_as_the_terminal_was() {
     session.wait_for("REPLAY");
     assert!(session.text().contains(MOUSE_ON));
     session.press("?", "regular expression");
+    // It leaves the help first.
+    session.press("q", "capped");
     session.press("q", LEAVE_SCREEN);
     assert_eq!(session.end(), 0);
     assert!(session.is_restored());

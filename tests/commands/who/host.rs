@@ -6,6 +6,7 @@ use blkstat::exit::Exit;
 use serde_json::Value;
 
 use crate::support::fake_root::FakeRoot;
+use crate::support::text::json_lines;
 use crate::synthetic::run_on;
 
 const DOCKER: &str =
@@ -128,8 +129,5 @@ pub(super) fn output(options: &str, seconds: u64) -> String {
 }
 
 pub(super) fn json(options: &str, seconds: u64) -> Vec<Value> {
-    output(&format!("--json {options}"), seconds)
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    json_lines(&output(&format!("--json {options}"), seconds))
 }

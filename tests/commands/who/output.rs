@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::host::{json, output, write_host};
 use crate::support::fake_root::FakeRoot;
 use crate::support::snapshot::assert_snapshot;
+use crate::support::text::json_lines;
 use crate::synthetic::run_on;
 
 #[test]
@@ -123,9 +124,7 @@ fn a_path_to_an_nvme_disk_is_listed_only_if_it_is_named() {
     let devices = |options: &str| {
         let (out, err, exit) = run_on(write, &format!("who --json {options} 1 2"), 2);
         assert_eq!((err.as_str(), exit), ("", Exit::Success));
-        let lines = out
-            .lines()
-            .map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let lines = json_lines(&out).into_iter();
         let devices = lines
             .filter(|line| line["kind"] == "cgroup")
             .map(|line| line["device"].to_string());

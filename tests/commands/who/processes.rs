@@ -56,6 +56,11 @@ fn without_permission_cgroups_and_blocked_tasks_are_shown_and_one_line_says_what
         last.contains("db.service") && last.contains("mysqld") && !last.contains("restic"),
         "{out}"
     );
+
+    fs::remove_dir_all(host.path().join("sys/fs/cgroup")).unwrap();
+    let (_, err) = run_unprivileged(host.path(), "0.3 1");
+    let (root, lacks) = (err.find("needs root"), err.find("no cgroups:"));
+    assert!(root.is_some() && root < lacks, "{err}");
 }
 
 #[test]

@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use crate::support::program::{BLKSTAT, Program};
+use crate::support::text::json_lines;
 
 /// The hierarchy of version 1.
 const BLKIO: &str = "/sys/fs/cgroup/blkio";
@@ -167,10 +168,7 @@ impl Lab {
         let printed = Program::new(&[BLKSTAT]).args(who.split(' ')).run().out;
         assert!(fio.wait().unwrap().success());
         let name = self.cgroups[0].to_str().unwrap().trim_start_matches(BLKIO);
-        let mut lines: Vec<Value> = printed
-            .lines()
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect();
+        let mut lines = json_lines(&printed);
         lines.retain(|line| line["kind"] == "cgroup" && line["cgroup"] == name);
         let fields: Vec<String> = fs::read_to_string(&result)
             .unwrap()

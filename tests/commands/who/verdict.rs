@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::host::run_on_host;
+use crate::support::text::{json_lines, one_line};
 
 fn lines(options: &str, seconds: u64) -> Vec<Value> {
     let (out, err, _) = run_on_host(
@@ -12,9 +13,7 @@ fn lines(options: &str, seconds: u64) -> Vec<Value> {
         seconds,
     );
     assert_eq!(err, "");
-    out.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    json_lines(&out)
 }
 
 #[test]
@@ -94,7 +93,7 @@ fn the_table_names_cgroups_and_blocked_tasks_below_the_device() {
 fn an_analysis_finds_the_limit_and_does_not_rule_the_disk_out() {
     let (out, _, _) = run_on_host("analyze", |_| {}, "1 20", 20);
     let expected = "is throttled 90% of the time with work: cgroup db.service is at its limit of 100 reads/s on sda (io.max)";
-    let text = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = one_line(&out);
     assert!(text.contains(expected), "{out}");
     assert!(!out.contains("Not the disk"), "{out}");
     let (out, _, _) = run_on_host("analyze", |_| {}, "--json 1 20", 20);

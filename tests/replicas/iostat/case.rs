@@ -72,6 +72,15 @@ impl Case {
             .collect()
     }
 
+    /// Returns the arguments for a machine that is the root directory, with an interval that no test waits for.
+    pub(crate) fn arguments_without_waiting(&self) -> Vec<String> {
+        let mut arguments = self.arguments_at(Path::new("/"));
+        if let (Some(at), Some(1..)) = (self.interval_index(), self.interval()) {
+            arguments[at].push_str("000");
+        }
+        arguments
+    }
+
     /// Returns whether a one-letter option is given, alone or in a cluster.
     pub(crate) fn has(&self, letter: char) -> bool {
         self.options()
@@ -85,21 +94,36 @@ impl Case {
 
     /// Returns the arguments that begin with a dash and are not the value of another option.
     fn options(&self) -> impl Iterator<Item = &str> {
+        let words = self.words_without_values();
+        words
+            .map(|(_, word)| word)
+            .filter(|word| word.starts_with('-'))
+    }
+
+    /// Returns the arguments that are not the value of another one, with their positions.
+    fn words_without_values(&self) -> impl Iterator<Item = (usize, &str)> {
         let takes_value = |word: &str| ["-g", "-f", "+f", "-j", "-o"].contains(&word);
         let mut is_value = false;
-        self.arguments
-            .iter()
-            .map(String::as_str)
-            .filter(move |word| {
-                let is_option = !is_value && word.starts_with('-');
-                is_value = !is_value && takes_value(word);
-                is_option
-            })
+        let words = self.arguments.iter().map(String::as_str).enumerate();
+        words.filter(move |(_, word)| {
+            let was_value = is_value;
+            is_value = !was_value && takes_value(word);
+            !was_value
+        })
     }
 
     /// Returns the seconds between two reports; `None` for a single report.
     pub(crate) fn interval(&self) -> Option<usize> {
-        self.arguments.iter().find_map(|word| word.parse().ok())
+        self.arguments[self.interval_index()?].parse().ok()
+    }
+
+    fn interval_index(&self) -> Option<usize> {
+        let is_number =
+            |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+        let mut words = self.words_without_values();
+        words
+            .find(|(_, word)| is_number(word))
+            .map(|(index, _)| index)
     }
 
     /// Returns the index of the sample that the first report ends with.

@@ -134,6 +134,15 @@ fn write_device_files(step: &Step, root: &FakeRoot) {
     root.folder("user/block")
         .file("listed/diskstats", diskstats)
         .link("listed/block", "../user/block");
+    root.folder("parts/block");
+    for disk in shown.iter().filter(|device| device.disk.is_none()) {
+        let folder = format!("parts/block/{}", disk.name.replace('/', "!"));
+        root.file(&format!("{folder}/stat"), counters(disk));
+        for number in ["1", "12", "20"] {
+            let part = format!("{}{number}", disk.name).replace('/', "!");
+            root.file(&format!("{folder}/{part}/stat"), counters(disk));
+        }
+    }
 }
 
 fn write_names(step: &Step, root: &FakeRoot, make_node: MakeNode<'_>) {

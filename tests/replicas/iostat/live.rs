@@ -100,3 +100,34 @@ fn without_proc_iostat_cannot_count_the_cpus() {
         )
     );
 }
+
+#[test]
+fn a_list_of_f_that_names_a_device_again_has_its_later_counters() {
+    let host = FakeRoot::new();
+    write_host(&host, BOOT.0, BOOT.1, BOOT.2);
+    let line = |number: &str, name: &str, ios: u64| {
+        format!("8 {number} {name} {ios} 0 0 0 0 0 0 0 0 0 0\n")
+    };
+    let lines = [
+        line("0", "sda", 100),
+        line("16", "sdb", 200),
+        line("0", "sda", 900),
+    ];
+    host.file("list/diskstats", lines.concat());
+    let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |_| WaitOutcome::Due);
+    let list = host.path().join("list");
+    let (out, err, _) = run_iostat(
+        &format!("-ds -p ALL -f {}", list.display()),
+        host.path(),
+        &clock,
+    );
+    let rates: Vec<Vec<&str>> = out
+        .lines()
+        .filter(|line| line.starts_with("sd"))
+        .map(|line| line.split_whitespace().take(2).collect())
+        .collect();
+    assert_eq!(
+        (rates, err.as_str()),
+        (vec![vec!["sda", "9.00"], vec!["sdb", "2.00"]], "")
+    );
+}

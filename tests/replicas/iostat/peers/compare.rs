@@ -1,4 +1,4 @@
-//! Runs cases with both programs in parallel, and compares the outcomes.
+//! Runs cases with the real iostat and with blkstat, and compares the outcomes.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -9,121 +9,69 @@ use crate::iostat::case::Case;
 use crate::iostat::differences::{self, Version};
 use crate::iostat::machine::Machine;
 use crate::iostat::mask;
-use crate::support::program::BLKSTAT;
+use crate::iostat::runner::run_ours;
 use crate::support::references::Outcome;
 
-/// Parallel cases in a sandbox; each starts two programs.
-const MAX_CASES: usize = 12;
-/// Parallel sandboxes, whose programs mostly sleep.
-const MAX_SANDBOXES: usize = 8;
-/// On a busy machine a sample may be on the wrong side of a step; a real difference is the same each time.
-const MAX_ATTEMPTS: usize = 3;
+/// Machines that are tried at a time.
+const MAX_SANDBOXES: usize = 4;
 
-/// Attempts to start a batch while the computer is too busy.
-const MAX_STARTS: usize = 30;
-
-/// A case with the outcomes of the real iostat and of blkstat.
-pub(crate) struct Pair {
-    pub(crate) case: Case,
-    pub(crate) theirs: Outcome,
-    pub(crate) ours: Outcome,
-}
-
-/// Runs the cases, and runs those again that are not settled; `is_settled` gets the current and the previous outcomes.
-pub(crate) fn run(
+/// Runs the real iostat for cases that are grouped by machine, and hands each outcome to `examine`, with the sandbox, in
+/// which the machine still is. Returns what that returns, in the order of the cases.
+pub(crate) fn run<T: Send>(
     machines: &BTreeMap<String, Machine>,
     cases: &[Case],
-    is_settled: &(dyn Fn(&Pair, Option<&Pair>) -> bool + Sync),
-) -> Vec<Pair> {
-    let mut pairs: Vec<Option<Pair>> = cases.iter().map(|_| None).collect();
-    let mut open: Vec<usize> = (0..cases.len()).collect();
-    for _ in 0..MAX_ATTEMPTS {
-        let ran = run_once(machines, cases, &open);
-        open.clear();
-        for (index, pair) in ran {
-            if !is_settled(&pair, pairs[index].as_ref()) {
-                open.push(index);
-            }
-            pairs[index] = Some(pair);
-        }
-    }
-    pairs.into_iter().flatten().collect()
-}
-
-fn run_once(
-    machines: &BTreeMap<String, Machine>,
-    cases: &[Case],
-    open: &[usize],
-) -> Vec<(usize, Pair)> {
-    let mut batches: Vec<Vec<usize>> = Vec::new();
-    for index in open {
-        match batches.last_mut() {
-            Some(batch)
-                if batch.len() < MAX_CASES && cases[batch[0]].machine == cases[*index].machine =>
-            {
-                batch.push(*index);
-            }
-            _ => batches.push(vec![*index]),
-        }
-    }
-    let queue = Mutex::new(batches.into_iter());
-    let done = Mutex::new(Vec::new());
+    examine: &(dyn Fn(&Machine, &Case, Outcome, &Sandbox) -> T + Sync),
+) -> Vec<T> {
+    let groups = cases.chunk_by(|one, other| one.machine == other.machine);
+    let queue = Mutex::new(groups.enumerate());
+    let done = Mutex::new(BTreeMap::new());
     thread::scope(|scope| {
         for _ in 0..MAX_SANDBOXES {
             scope.spawn(|| {
+                let sandbox = Sandbox::new().expect("a sandbox worked before");
                 loop {
-                    let Some(batch) = queue.lock().unwrap().next() else {
+                    let Some((number, group)) = queue.lock().unwrap().next() else {
                         break;
                     };
-                    let picked: Vec<Case> =
-                        batch.iter().map(|index| cases[*index].clone()).collect();
-                    let pairs = run_batch(&machines[&picked[0].machine], &picked);
-                    done.lock().unwrap().extend(batch.into_iter().zip(pairs));
+                    let machine = &machines[&group[0].machine];
+                    sandbox.put(machine);
+                    let outcomes = sandbox.run(machine, group).into_iter().zip(group);
+                    let examined: Vec<T> = outcomes
+                        .map(|(outcome, case)| examine(machine, case, outcome, &sandbox))
+                        .collect();
+                    done.lock().unwrap().insert(number, examined);
                 }
             });
         }
     });
-    let mut done = done.into_inner().unwrap();
-    done.sort_by_key(|(index, _)| *index);
-    done
+    done.into_inner().unwrap().into_values().flatten().collect()
 }
 
-fn run_batch(machine: &Machine, cases: &[Case]) -> Vec<Pair> {
-    let programs: [&[&str]; 2] = [&["iostat"], &[BLKSTAT, "iostat"]];
-    let run = || {
-        Sandbox::new(machine)
-            .expect("the sandbox worked before")
-            .run(cases, &programs)
-    };
-    let outcomes = (0..MAX_STARTS)
-        .find_map(|_| run())
-        .expect("this computer is too busy to keep the time");
-    let pairs = cases
-        .iter()
-        .cloned()
-        .zip(outcomes)
-        .map(|(case, mut outcomes)| {
-            let ours = outcomes.pop().unwrap();
-            Pair {
-                case,
-                theirs: outcomes.pop().unwrap(),
-                ours,
-            }
-        });
-    pairs.collect()
+/// Runs the cases with both programs. Returns the differences that are not allowed, by machine.
+pub(crate) fn find_mismatches(
+    machines: &BTreeMap<String, Machine>,
+    cases: &[Case],
+    version: Version,
+) -> BTreeMap<String, String> {
+    let mut found: BTreeMap<String, String> = BTreeMap::new();
+    let compared = run(machines, cases, &|machine, case, theirs, sandbox| {
+        let ours = run_ours(case, machine, sandbox.path());
+        differences::mismatch(case, machine, version, &masked(&theirs), &masked(&ours))
+    });
+    for (case, difference) in cases.iter().zip(compared) {
+        if let Some(text) = difference {
+            found
+                .entry(case.machine.clone())
+                .or_default()
+                .push_str(&text);
+        }
+    }
+    found
 }
 
-/// Returns the differences that are not allowed; `None` if there are none.
-pub(crate) fn mismatch(machine: &Machine, version: Version, pair: &Pair) -> Option<String> {
-    let masked = |outcome: &Outcome| Outcome {
-        stdout: mask::times(&outcome.stdout),
+fn masked(outcome: &Outcome) -> Outcome {
+    Outcome {
+        stdout: mask::machine(&mask::times(&outcome.stdout)),
         status: outcome.status,
-    };
-    differences::mismatch(
-        &pair.case,
-        machine,
-        version,
-        &masked(&pair.theirs),
-        &masked(&pair.ours),
-    )
+    }
 }

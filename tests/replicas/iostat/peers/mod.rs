@@ -1,7 +1,7 @@
 //! Compares blkstat with the real iostat on the same synthetic machines: bytes and exit status must be equal.
 //!
-//! The machines are mounted over /proc, /sys and /dev in mount namespaces, which needs root, `iostat`, `unshare`,
-//! `nsenter` and `mount`. Without one of them the tests are skipped; with BLKSTAT_PEERS=required they fail.
+//! The machines are the root directory of iostat, which needs root, `iostat`, `nsenter` and `ldd`. Without one of them the
+//! tests are skipped; with BLKSTAT_PEERS=required they fail.
 //!
 //! Of the recorded cases only those are compared that the recorded output cannot check.
 //!
@@ -22,10 +22,9 @@ use crate::iostat::case::Case;
 use crate::iostat::differences::Version;
 use crate::iostat::goldens::needs_nodes;
 use crate::iostat::machine::Machine;
-use crate::iostat::{mask, recorded};
-use crate::support::references::Outcome;
+use crate::iostat::recorded;
 use crate::{requested, wait_for_turn};
-use compare::{mismatch, run};
+use compare::{find_mismatches, run};
 use sandbox::Sandbox;
 
 /// Returns the version of the real iostat; `None` if it or the sandbox is missing.
@@ -37,10 +36,9 @@ fn real_iostat() -> Option<Version> {
         .map(|out| out.stdout);
     let version =
         version.and_then(|text| parse_version(String::from_utf8(text).ok()?.lines().next()?));
-    let works = || Sandbox::new(&Machine::parse("smallest", "step 1.00\ncpu 1\n")).is_some();
-    let ready = version.filter(|_| works());
+    let ready = version.filter(|_| Sandbox::new().is_some());
     if ready.is_none() {
-        println!("skipped: needs iostat, root, unshare, nsenter and mount");
+        println!("skipped: needs iostat, root, nsenter and ldd");
         assert_ne!(
             var("BLKSTAT_PEERS").as_deref(),
             Ok("required"),
@@ -77,10 +75,11 @@ fn selected(is_selected: fn(&Case) -> bool) -> (BTreeMap<String, Machine>, Vec<C
     )
 }
 
-fn fail_if_any(found: &[String], of: usize) {
+fn fail_if_any(found: impl IntoIterator<Item = String>) {
+    let found: Vec<String> = found.into_iter().collect();
     assert!(
         found.is_empty(),
-        "{} of {of} cases differ (- iostat, + blkstat):\n{}",
+        "{} machines differ (- iostat, + blkstat):\n{}",
         found.len(),
         found.concat()
     );
@@ -93,15 +92,7 @@ fn blkstat_finds_devices_by_the_nodes_by_which_iostat_finds_them() {
         return;
     };
     let (machines, cases) = selected(needs_nodes);
-    let of = |machine: &str| &machines[machine];
-    let pairs = run(&machines, &cases, &|pair, _| {
-        mismatch(of(&pair.case.machine), version, pair).is_none()
-    });
-    let found: Vec<String> = pairs
-        .iter()
-        .filter_map(|pair| mismatch(of(&pair.case.machine), version, pair))
-        .collect();
-    fail_if_any(&found, pairs.len());
+    fail_if_any(find_mismatches(&machines, &cases, version).into_values());
 }
 
 #[test]
@@ -110,24 +101,12 @@ fn blkstat_prints_what_iostat_prints_on_random_machines() {
     let Some(version) = real_iostat() else { return };
     let (seed, count) = requested(random::SEED, random::MACHINES);
     let (machines, cases, texts) = random::machines(seed, count);
-    let of = |machine: &str| &machines[machine];
-    let pairs = run(&machines, &cases, &|pair, _| {
-        mismatch(of(&pair.case.machine), version, pair).is_none()
-    });
-    let mut found: BTreeMap<&str, String> = BTreeMap::new();
-    for pair in &pairs {
-        if let Some(difference) = mismatch(of(&pair.case.machine), version, pair) {
-            found
-                .entry(&pair.case.machine)
-                .or_default()
-                .push_str(&difference);
-        }
-    }
-    let found: Vec<String> = found
-        .iter()
-        .map(|(name, text)| format!("{name}:\n{}{text}", texts[*name]))
-        .collect();
-    fail_if_any(&found, pairs.len());
+    let found = find_mismatches(&machines, &cases, version);
+    fail_if_any(
+        found
+            .into_iter()
+            .map(|(name, text)| format!("{name}:\n{}{text}", texts[&name])),
+    );
 }
 
 #[test]
@@ -142,15 +121,11 @@ fn the_output_of_iostat_is_recorded_on_request() {
         "another iostat was recorded"
     );
     let (machines, cases) = selected(|_| true);
-    // Repeated until two runs are equal, so that no sample on the wrong side of a step is recorded.
-    let masked = |outcome: &Outcome| (mask::times(&outcome.stdout), outcome.status);
-    let pairs = run(&machines, &cases, &|pair, before| {
-        before.is_some_and(|before| masked(&before.theirs) == masked(&pair.theirs))
-    });
+    let outcomes = run(&machines, &cases, &|_, _, theirs, _| theirs);
     let (_, mut recorded) = recorded::all();
     for (case, outcome) in &mut recorded {
-        if let Some(pair) = pairs.iter().find(|pair| pair.case == *case) {
-            outcome.clone_from(&pair.theirs);
+        if let Some(at) = cases.iter().position(|known| known == case) {
+            outcome.clone_from(&outcomes[at]);
         }
     }
     recorded::write(&recorded);

@@ -15,7 +15,7 @@ const ENVIRONMENTS: [&str; 5] = ["", "", "", "POSIXLY_CORRECT=1 ", "S_TIME_FORMA
 /// Where devices come and go or counters fall, versions of iostat differ with `-x`.
 const PARTS: [&str; 5] = ["", "-d", "-d", "-ds", "-c"];
 const STEADY_PARTS: [&str; 3] = ["-dx", "-x", "-xs"];
-const OPTIONS: [&str; 14] = [
+const OPTIONS: [&str; 21] = [
     "-m",
     "-z",
     "-y",
@@ -29,7 +29,14 @@ const OPTIONS: [&str; 14] = [
     "--dec=0",
     "--dec=1",
     "-o JSON",
+    "-N -o JSON",
     "-s",
+    "-f @CURRENT@/flat",
+    "-f @CURRENT@/user",
+    "-f @CURRENT@/parts",
+    "+f @CURRENT@/user",
+    "+f @CURRENT@/listed",
+    "+f @CURRENT@/parts",
 ];
 
 /// The seed of the machines that are always compared, and their number.
@@ -133,13 +140,11 @@ fn text(rng: &mut Random, disks: &[Disk], is_steady: bool) -> String {
         .iter()
         .filter(|disk| disk.name.starts_with("dm-") && is_present(disks, &there, disk))
     {
-        writeln!(
-            text,
-            "dm {} vg-{} link",
-            disk.name,
-            disk.number.replace(':', "_")
-        )
-        .unwrap();
+        // Without a name, none of a device-mapper device can be read.
+        if rng.one_in(4) {
+            continue;
+        }
+        writeln!(text, "dm {} {} link", disk.name, mapped_name(disk)).unwrap();
     }
     for _ in 1..STEPS {
         let uptime = if rng.one_in(3) { rng.below(2000) } else { 100 };
@@ -170,6 +175,10 @@ fn text(rng: &mut Random, disks: &[Disk], is_steady: bool) -> String {
         }
     }
     text
+}
+
+fn mapped_name(disk: &Disk) -> String {
+    format!("vg-{}", disk.number.replace(':', "_"))
 }
 
 fn is_present(disks: &[Disk], there: &[bool], disk: &Disk) -> bool {
@@ -260,22 +269,30 @@ fn line(rng: &mut Random, parts: &[&str], disks: &[Disk]) -> String {
     for _ in 0..rng.below(4) {
         write!(line, " {}", rng.pick(&OPTIONS)).unwrap();
     }
-    let names: Vec<&str> = disks.iter().map(|disk| disk.name.as_str()).collect();
-    match rng.below(10) {
+    let mut names: Vec<String> = disks.iter().map(|disk| disk.name.clone()).collect();
+    let mapped = disks.iter().filter(|disk| disk.name.starts_with("dm-"));
+    names.extend(mapped.map(mapped_name));
+    match rng.below(12) {
+        7 => write!(line, " -p {},{}", pick(rng, &names), pick(rng, &names)).unwrap(),
+        8 => write!(line, " {} -p {}", pick(rng, &names), pick(rng, &names)).unwrap(),
         0 => line.push_str(" ALL"),
         1 => line.push_str(" -p"),
         2 => line.push_str(" -p ALL"),
-        3 => write!(line, " -p {}", rng.pick(&names)).unwrap(),
-        4 => write!(line, " {} {}", rng.pick(&names), rng.pick(&names)).unwrap(),
-        5 => write!(line, " -g one {} {}", rng.pick(&names), rng.pick(&names)).unwrap(),
+        3 => write!(line, " -p {}", pick(rng, &names)).unwrap(),
+        4 => write!(line, " {} {}", pick(rng, &names), pick(rng, &names)).unwrap(),
+        5 => write!(line, " -g one {} {}", pick(rng, &names), pick(rng, &names)).unwrap(),
         6 => write!(
             line,
             " -H -g one {} -g two {}",
-            rng.pick(&names),
-            rng.pick(&names)
+            pick(rng, &names),
+            pick(rng, &names)
         )
         .unwrap(),
         _ => {}
     }
     line + " @"
+}
+
+fn pick<'a>(rng: &mut Random, names: &'a [String]) -> &'a str {
+    &names[usize::try_from(rng.below(names.len() as u64)).unwrap()]
 }

@@ -1,15 +1,20 @@
-//! A mount namespace in which /proc, /sys and /dev are those of a synthetic machine.
+//! A root directory in which the real iostat sees a synthetic machine, and in which no time has to pass.
+//!
+//! /proc and /sys are links to those of the current step, and /dev, where iostat follows links, is that directory itself.
+//! Between two reports iostat sleeps until SIGALRM comes. It is told an interval that no test waits for, and is woken as
+//! soon as it sleeps and the next step is there.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Write};
+use std::io;
+use std::os::unix::fs::symlink;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
-use std::sync::Mutex;
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::iostat::case::{Case, End};
@@ -18,143 +23,106 @@ use crate::iostat::machine::Machine;
 use crate::support::program::Program;
 use crate::support::references::Outcome;
 
-/// The script that keeps the namespace alive, and mounts the step that each line of its input names.
-const KEEPER: &str = r#"
-show() {
-    for part in proc/diskstats proc/uptime proc/stat proc/devices sys/block sys/dev/block dev; do
-        mount --bind "$1/$part" "/$part" || exit 1
-    done
-    echo done
-}
-show 0
-while read -r step; do show "$step"; done
-"#;
+/// Reports after the last step, for cases that want more of them than there are steps.
+const MAX_REPEATED_STEPS: usize = 3;
 
-/// Held while a sandbox starts its programs, since many at once would start late.
-static START: Mutex<()> = Mutex::new(());
+/// The longest time that a report may take on a busy computer.
+const MAX_REPORT: Duration = Duration::from_secs(20);
 
-/// The longest delay of a program or a step after which samples are still on the right side of a step.
-const MAX_DELAY: Duration = Duration::from_millis(320);
-
-/// The duration of a step, equal to the interval of the cases.
-const PERIOD: Duration = Duration::from_secs(1);
-
-/// The time that programs need for their first sample.
-const SETTLING_TIME: Duration = Duration::from_millis(100);
-
-/// The longest time that a run may take after the last step.
-const MAX_OVERTIME: Duration = Duration::from_secs(3);
-
-/// The namespace and the machine in it.
+/// The root directory, with iostat and the libraries that it needs.
 pub(crate) struct Sandbox {
     top: TempDir,
-    keeper: Child,
-    orders: ChildStdin,
-    answers: BufReader<ChildStdout>,
-    steps: usize,
 }
 
 impl Sandbox {
-    /// Returns the machine at its first step; `None` if a namespace cannot be created here.
-    pub(crate) fn new(machine: &Machine) -> Option<Self> {
-        let top = TempDir::new().ok()?;
-        make_node(&top.path().join("node"), (8, 0)).ok()?;
-        layout::write_steps(machine, top.path(), &make_node);
-        let mut keeper = Command::new("unshare")
-            .args(["--mount", "--propagation", "private", "sh", "-c", KEEPER])
-            .current_dir(top.path())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .ok()?;
-        let (orders, answers) = (keeper.stdin.take()?, BufReader::new(keeper.stdout.take()?));
-        let mut sandbox = Self {
-            top,
-            keeper,
-            orders,
-            answers,
-            steps: machine.steps.len(),
+    /// Returns one without a machine; `None` if iostat cannot be run in it.
+    pub(crate) fn new() -> Option<Self> {
+        // Ten times faster in memory, where that may hold programs.
+        Self::below(Path::new("/dev/shm")).or_else(|| Self::below(&std::env::temp_dir()))
+    }
+
+    fn below(folder: &Path) -> Option<Self> {
+        let sandbox = Self {
+            top: TempDir::new_in(folder).ok()?,
         };
-        sandbox.read_confirmation().then_some(sandbox)
-    }
-
-    /// Waits for the confirmation of the script. Returns whether it succeeded.
-    fn read_confirmation(&mut self) -> bool {
-        let mut answer = String::new();
-        self.answers.read_line(&mut answer).is_ok() && answer == "done\n"
-    }
-
-    fn show(&mut self, step: usize) {
-        layout::switch_to(self.top.path(), step);
-        writeln!(self.orders, "{step}").unwrap();
-        assert!(self.read_confirmation(), "step {step} could not be mounted");
-    }
-
-    /// Runs every case with every program, given by its path and the arguments before those of iostat, all in parallel, while the machine goes through its steps. Returns the
-    /// outcomes by case; `None` if this computer was too busy to keep the time.
-    ///
-    /// A sandbox can run only once, because its machine does not return to the first step.
-    pub(crate) fn run(mut self, cases: &[Case], programs: &[&[&str]]) -> Option<Vec<Vec<Outcome>>> {
-        let starting = START.lock().unwrap();
-        let before = Instant::now();
-        let mut runs: Vec<Run> = Vec::new();
-        for (number, case) in cases.iter().enumerate() {
-            for (which, command) in programs.iter().enumerate() {
-                let out = self.top.path().join(format!("out.{number}.{which}"));
-                runs.push(self.start(case, command, out));
-            }
+        fs::create_dir(sandbox.path().join("empty")).ok()?;
+        make_node(&sandbox.path().join("node"), (8, 0)).ok()?;
+        for folder in ["proc", "sys"] {
+            symlink(
+                Path::new("current").join(folder),
+                sandbox.path().join(folder),
+            )
+            .ok()?;
         }
-        // The time of a program begins when it starts; the steps change half a period from the middle of the starts.
-        let mut delay = before.elapsed();
-        let start = before + delay / 2;
-        sleep(SETTLING_TIME);
-        drop(starting);
-        for step in 1..self.steps {
-            let due = start + PERIOD * u32::try_from(step).unwrap() - PERIOD / 2;
-            wait_until(due);
-            if runs.iter_mut().all(Run::has_ended) {
-                break;
-            }
-            self.show(step);
-            delay = delay.max(due.elapsed());
-        }
-        wait_until_or_all_ended(
-            start + PERIOD * u32::try_from(self.steps).unwrap() - PERIOD / 4,
-            &mut runs,
-        );
-        for (run, end) in runs
-            .iter_mut()
-            .zip(cases.iter().flat_map(|case| vec![case.end; programs.len()]))
+        let iostat = output("sh", &["-c", "command -v iostat"])?;
+        fs::copy(iostat.trim(), sandbox.path().join("iostat")).ok()?;
+        for library in output("ldd", &[iostat.trim()])?
+            .split_whitespace()
+            .filter(|word| word.starts_with('/'))
         {
-            if let (End::Signal(name), false) = (end, run.has_ended()) {
-                let pid = run.child.id().to_string();
-                Command::new("kill")
-                    .args([&format!("-{name}"), &pid])
-                    .status()
-                    .unwrap();
-            }
+            let copy = sandbox.path().join(library.trim_start_matches('/'));
+            fs::create_dir_all(copy.parent()?).ok()?;
+            fs::copy(library, copy).ok()?;
         }
-        wait_until_or_all_ended(Instant::now() + MAX_OVERTIME, &mut runs);
-        let mut outcomes = runs.into_iter().map(Run::outcome);
-        let by_case = cases
-            .iter()
-            .map(|_| outcomes.by_ref().take(programs.len()).collect())
-            .collect();
-        (delay < MAX_DELAY).then_some(by_case)
+        let version = sandbox.iostat().args(["-V"]).run();
+        (version.code == 0).then_some(sandbox)
     }
 
-    fn start(&self, case: &Case, command: &[&str], out: PathBuf) -> Run {
-        let mount = format!("--mount=/proc/{}/ns/mnt", self.keeper.id());
-        let mut program = Program::new(&["nsenter", &mount, "--"])
-            .args(command)
-            .args(case.arguments_at(self.top.path()));
+    /// Returns the directory below which the steps of the machine are.
+    pub(crate) fn path(&self) -> &Path {
+        self.top.path()
+    }
+
+    fn iostat(&self) -> Program {
+        let root = format!("--root={}", self.path().display());
+        // Names of devices may be paths, of which none shall be in the working directory.
+        let directory = format!("--wd={}", self.path().join("empty").display());
+        Program::new(&["nsenter", &root, &directory, "/iostat"])
+    }
+
+    /// Replaces the machine by another one, at its first step.
+    pub(crate) fn put(&self, machine: &Machine) {
+        let old_steps = (0..)
+            .map_while(|step: usize| fs::remove_dir_all(self.path().join(step.to_string())).ok());
+        old_steps.for_each(drop);
+        let _ = fs::remove_file(self.path().join("current"));
+        layout::write_steps(machine, self.path(), &make_node);
+    }
+
+    /// Runs iostat for every case, in parallel, while the machine goes through its steps.
+    pub(crate) fn run(&self, machine: &Machine, cases: &[Case]) -> Vec<Outcome> {
+        let last = machine.steps.len() - 1;
+        let dev = self.path().join("dev");
+        let dev_of = |step: usize| self.path().join(format!("{step}/dev"));
+        fs::rename(dev_of(0), &dev).unwrap();
+        let start = |(number, case)| self.start(number, case);
+        let mut runs: Vec<Run<'_>> = cases.iter().enumerate().map(start).collect();
+        for step in 1..machine.steps.len() + MAX_REPEATED_STEPS {
+            wait_until_all_sleep(&mut runs);
+            if step <= last {
+                layout::switch_to(self.path(), step);
+                fs::rename(&dev, dev_of(step - 1)).unwrap();
+                fs::rename(dev_of(step), &dev).unwrap();
+            }
+            for run in &mut runs {
+                run.wake(step, machine.steps.len());
+            }
+        }
+        wait_until_all_sleep(&mut runs);
+        fs::rename(&dev, dev_of(last)).unwrap();
+        runs.into_iter().map(Run::outcome).collect()
+    }
+
+    fn start<'a>(&self, number: usize, case: &'a Case) -> Run<'a> {
+        let mut program = self.iostat().args(case.arguments_without_waiting());
         for (name, value) in &case.environment {
             program = program.env(name, value);
         }
-        // A pipe without a reader would block a program.
+        // A pipe without a reader would block it.
+        let out = self.path().join(format!("out.{number}"));
         let child = program.spawn(File::create(&out).unwrap(), Stdio::null());
         Run {
+            case,
             child,
             out,
             status: None,
@@ -162,27 +130,45 @@ impl Sandbox {
     }
 }
 
-impl Drop for Sandbox {
-    fn drop(&mut self) {
-        let _ = self.keeper.kill();
-        let _ = self.keeper.wait();
-    }
-}
-
-struct Run {
+/// An iostat that was started.
+struct Run<'a> {
+    case: &'a Case,
     child: Child,
     out: PathBuf,
     status: Option<ExitStatus>,
 }
 
-impl Run {
-    fn has_ended(&mut self) -> bool {
+impl Run<'_> {
+    fn is_running(&mut self) -> bool {
         self.status = self.status.or_else(|| self.child.try_wait().unwrap());
-        self.status.is_some()
+        self.status.is_none()
+    }
+
+    /// Returns whether it waits for a signal: it waits for nothing else, as its files are in memory.
+    fn is_asleep(&self) -> bool {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
+        stat.rsplit_once(") ")
+            .is_some_and(|(_, state)| state.starts_with('S'))
+    }
+
+    /// Ends its interval if it does so at this step. What ends by a signal gets that after the last step.
+    fn wake(&mut self, step: usize, steps: usize) {
+        if !self.is_running() {
+            return;
+        }
+        let signal = match self.case.end {
+            End::Signal("INT") if step == steps => Signal::INT,
+            End::Signal(_) if step == steps => Signal::TERM,
+            _ => Signal::ALARM,
+        };
+        let interval = self.case.interval().unwrap_or(1).max(1);
+        if signal != Signal::ALARM || step.is_multiple_of(interval) {
+            kill_process(Pid::from_child(&self.child), signal).unwrap();
+        }
     }
 
     fn outcome(mut self) -> Outcome {
-        if !self.has_ended() {
+        if self.is_running() {
             self.child.kill().unwrap();
         }
         let status = self.child.wait().unwrap();
@@ -193,6 +179,17 @@ impl Run {
             stdout: String::from_utf8_lossy(&fs::read(self.out).unwrap()).into_owned(),
             status,
         }
+    }
+}
+
+fn wait_until_all_sleep(runs: &mut [Run<'_>]) {
+    let start = Instant::now();
+    while runs
+        .iter_mut()
+        .any(|run| run.is_running() && !run.is_asleep())
+    {
+        assert!(start.elapsed() < MAX_REPORT, "iostat prints for ever");
+        sleep(Duration::from_micros(500));
     }
 }
 
@@ -208,12 +205,11 @@ fn make_node(path: &Path, (major, minor): (u32, u32)) -> io::Result<()> {
     )?)
 }
 
-fn wait_until(due: Instant) {
-    sleep(due.saturating_duration_since(Instant::now()));
-}
-
-fn wait_until_or_all_ended(due: Instant, runs: &mut [Run]) {
-    while Instant::now() < due && !runs.iter_mut().all(Run::has_ended) {
-        sleep(Duration::from_millis(20));
-    }
+/// Returns what a program prints; `None` if it fails.
+fn output(program: &str, arguments: &[&str]) -> Option<String> {
+    let output = Command::new(program).args(arguments).output().ok()?;
+    output
+        .status
+        .success()
+        .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -8,6 +8,11 @@
 
 use super::Interval;
 
+/// The rounding error of util and of its bound, in percent times seconds: both are sums of whole milliseconds.
+const ROUNDING_PCT_S: f64 = 0.5;
+/// Util counts as above its bound only if it exceeds the bound by more than this, in percent.
+const UPPER_BOUND_TOLERANCE_PCT: f64 = 1.0;
+
 /// A reason not to trust a number of one interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataFlag {
@@ -25,14 +30,7 @@ impl DataFlag {
             Self::AccountingOff => "accounting_off",
         }
     }
-}
 
-/// The rounding error of util and of its bound, in percent times seconds: both are sums of whole milliseconds.
-const ROUNDING_PCT_S: f64 = 0.5;
-/// Util counts as above its bound only if it exceeds the bound by more than this, in percent.
-const UPPER_BOUND_TOLERANCE_PCT: f64 = 1.0;
-
-impl DataFlag {
     /// Returns the flag of an interval whose util is above its upper bound; `None` if it is not.
     pub fn of_util(stats: &Interval) -> Option<Self> {
         let bound = stats.util_upper_bound_pct().unwrap_or(100.0);
@@ -41,30 +39,9 @@ impl DataFlag {
     }
 }
 
-/// Adds up how long a device has stalled.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct StallTimer {
-    stalled_s: f64,
-}
-
-impl StallTimer {
-    /// Takes the next interval and returns for how many seconds requests have been in flight at its end without any
-    /// completing; the true time is at least that. 0 without a stall.
-    pub fn observe(&mut self, stats: &Interval) -> f64 {
-        self.stalled_s = if stats.is_stalled() {
-            self.stalled_s + stats.seconds()
-        } else {
-            0.0
-        };
-        // Rounded to nanoseconds, so that ten tenths of a second are one second.
-        (self.stalled_s * 1e9).round() / 1e9
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::Completed;
 
     fn stats(util_pct: f64, queue: f64, in_flight: u64) -> Interval {
         Interval::unknown(1.0)
@@ -81,21 +58,5 @@ mod tests {
         assert_eq!(flag(130.0, 7.0, 9), Some(DataFlag::UtilTooHigh));
         assert_eq!(flag(90.0, 0.895, 0), None);
         assert_eq!(flag(100.3, 7.0, 9), None);
-    }
-
-    #[test]
-    fn a_stall_lasts_until_a_request_completes() {
-        let stalled = |seconds| Interval::unknown(seconds).with_in_flight(3);
-        let mut timer = StallTimer::default();
-        assert_eq!(timer.observe(&stalled(1.0)), 1.0);
-        assert_eq!(timer.observe(&stalled(2.5)), 3.5);
-        let reads = Completed::example(1.0, 1, 1.0);
-        assert_eq!(
-            timer.observe(&Interval {
-                reads,
-                ..stalled(1.0)
-            }),
-            0.0
-        );
     }
 }
