@@ -19,6 +19,8 @@ enum Form {
     Block,
     /// Before each line: `db1: ...`, `db1 | ...`, `[db1] ...`, `db1<tab>...`, `db1;600;...`.
     Prefix,
+    /// Before each line with nothing but a blank behind it: `db1 8 0 sda ...`.
+    Word,
     /// Behind the time, before the data or the name of a program: `Aug  6 06:13:20 db1 monitor[7]: ...`.
     AfterTime,
     /// In the first lines of a log or a recording.
@@ -26,7 +28,13 @@ enum Form {
 }
 
 /// The forms, of which the first with several hosts tells them apart.
-const FORMS: [Form; 4] = [Form::Block, Form::Prefix, Form::AfterTime, Form::Head];
+const FORMS: [Form; 5] = [
+    Form::Block,
+    Form::Prefix,
+    Form::Word,
+    Form::AfterTime,
+    Form::Head,
+];
 /// A line is of a host that is named in nearly all lines of data.
 const MIN_SHARE: f64 = 0.9;
 /// The most hosts that are told apart.
@@ -62,7 +70,7 @@ pub(super) struct HostScan {
     /// The lines of data.
     lines: f64,
     /// By [`Form`].
-    forms: [Named; 4],
+    forms: [Named; 5],
     blocks: Blocks,
 }
 
@@ -95,6 +103,8 @@ impl HostScan {
         }
         if let Some(prefix) = prefix {
             self.forms[Form::Prefix as usize].count(prefix.host);
+        } else if let Some(host) = first_word(&line[..start]) {
+            self.forms[Form::Word as usize].count(host);
         }
         if let Some(host) = after_time(&line[..start]) {
             self.forms[Form::AfterTime as usize].count(host);
@@ -106,7 +116,7 @@ impl HostScan {
         let named = &self.forms[form as usize];
         match form {
             Form::Block | Form::Head => named.lines > 0.0,
-            Form::Prefix | Form::AfterTime => {
+            Form::Prefix | Form::Word | Form::AfterTime => {
                 named.lines > 0.0 && named.lines >= MIN_SHARE * self.lines
             }
         }
@@ -143,14 +153,18 @@ impl HostScan {
         let has_wanted = |form: &Form| self.forms[*form as usize].has(wanted);
         let form = used.clone().find(has_wanted).or(used.into_iter().next());
         let form = form.unwrap_or(Form::Head);
-        let is_before_lines = matches!(form, Form::Prefix | Form::AfterTime);
-        if !has_wanted(&form) && (is_whole || is_before_lines) {
+        let is_of_blocks = matches!(form, Form::Block | Form::Head);
+        if !has_wanted(&form) && (is_whole || !is_of_blocks) {
             return Err(several_hosts(&self.forms[form as usize], Some(wanted)));
         }
         Ok(HostFilter {
             form,
             host: wanted.to_owned(),
             is_chosen: form != Form::Block,
+            words: match form {
+                Form::Word => self.forms[form as usize].clone(),
+                _ => Named::default(),
+            },
             named: Named::default(),
             blocks: Blocks::default(),
         })
@@ -164,6 +178,8 @@ pub(super) struct HostFilter {
     host: String,
     /// The lines of this block are of the host.
     is_chosen: bool,
+    /// The words that are hosts, if nothing else shows it.
+    words: Named,
     named: Named,
     blocks: Blocks,
 }
@@ -179,6 +195,16 @@ impl HostFilter {
                 Some(prefix) => (Some(prefix.host), prefix.begin),
                 None => (None, 0),
             },
+            Form::Word => {
+                let before = &line[..data_start(line).unwrap_or(line.len())];
+                if let Some(host) = first_word(before) {
+                    self.words.count(host);
+                }
+                match line.split_once(' ') {
+                    Some((word, _)) if self.words.has(word) => (Some(word), word.len() + 1),
+                    _ => (None, 0),
+                }
+            }
             Form::AfterTime => (
                 after_time(&line[..data_start(line).unwrap_or(line.len())]),
                 0,
@@ -253,7 +279,7 @@ fn several_hosts(named: &Named, wanted: Option<&str>) -> io::Error {
 
 /// Returns whether a word may be the name of a host or its address, and no time or number.
 pub(super) fn is_host(word: &str) -> bool {
-    if word.contains(|c: char| !c.is_ascii_alphanumeric() && !"-_./".contains(c)) {
+    if word.contains(|c: char| !c.is_ascii_alphanumeric() && !"-_./@".contains(c)) {
         return false;
     }
     let is_address = word.split('.').count() == 4 && word.split('.').all(|part| !part.is_empty());
@@ -298,6 +324,20 @@ fn prefix(line: &str) -> Option<Prefix<'_>> {
         return None;
     }
     Some(Prefix { host, begin })
+}
+
+/// Returns the word before the data of a line, or before a time in front of it, if it is a host. A short word may be that of a
+/// day.
+fn first_word(before: &str) -> Option<&str> {
+    let mut words = before.split_ascii_whitespace();
+    let word = words.next()?;
+    let is_alone = match words.next() {
+        None => true,
+        Some(second) => is_time(second) && words.next().is_none(),
+    };
+    let is_day = word.len() <= 4 && word.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let is_name = is_host(word) && !is_day && !is_time(word) && before.starts_with(word);
+    (is_alone && is_name).then_some(word)
 }
 
 /// Returns the host of a row of `sadf -d`; `None` for another line.
@@ -439,6 +479,16 @@ mod tests {
             "1502000000.5 db1 ",
         ] {
             assert_eq!(after_time(line), Some("db1"), "{line}");
+        }
+        for (before, expected) in [
+            ("db1 ", Some("db1")),
+            ("db1 1502000000.5 ", Some("db1")),
+            ("Sun 06:13:20 ", None),
+            ("Sun Aug 6 06:13:20 2017 ", None),
+            ("1502000000 ", None),
+            (" db1 ", None),
+        ] {
+            assert_eq!(first_word(before), expected, "{before}");
         }
         for line in ["Sun Aug  6 06:13:20 UTC 2017", "06:13:20 PM ", "06:13:20 "] {
             assert_eq!(after_time(line), None, "{line}");

@@ -21,6 +21,8 @@ impl<R: Read> Reader<R> {
     /// # Errors
     /// If it cannot be read, or is of Linux 2.4.
     pub fn scan_log(mut self) -> io::Result<Option<LogFacts>> {
+        // A capture is none, whatever is between its samples.
+        self.keeps_truncated_sample = true;
         let Kind::NewLog(text) = self.find_kind()? else {
             return Ok(None);
         };

@@ -33,7 +33,8 @@ fn rates(lines: &str) -> Vec<f64> {
         .lines()
         .map(|line| {
             let line: Value = serde_json::from_str(line).unwrap();
-            line["reads_per_s"].as_f64().unwrap()
+            let rate = line["reads_per_s"].as_f64();
+            rate.unwrap_or_else(|| panic!("{line}"))
         })
         .collect()
 }
@@ -79,6 +80,7 @@ fn before_lines_behind_times_and_before_blocks() {
         before_lines("HOST  | "),
         before_lines("[HOST] "),
         before_lines("HOST\t"),
+        before_lines("HOST "),
         before_lines("Nov 14 22:13:20 HOST disks[7]: "),
         before_lines("2023-11-14T22:13:20Z HOST disks: "),
         before_lines("2023-11-14T22:13:20.000000+00:00 HOST "),
@@ -97,6 +99,9 @@ fn before_lines_behind_times_and_before_blocks() {
         .replace("pod/", "")
         .replace("/disks", ""),
     );
+    check(&interleaved(&|host, time, line| {
+        format!("{host} {time} {line}\n")
+    }));
     // The lines of one host are read, whatever stands before them.
     let mut one = String::new();
     for line in before_lines("HOST: ").lines() {
@@ -149,8 +154,11 @@ fn in_captures_with_timestamps() {
         plain(300)
     ));
     // pt-diskstats takes them for one.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("capture").display().to_string();
     let text = format!("==> h1 <==\n{}\n==> h2 <==\n{}", plain(100), plain(300));
-    let (_, err, code) = output("pt-diskstats -", text);
+    std::fs::write(&path, text).unwrap();
+    let (_, err, code) = output(&format!("pt-diskstats {path}"), "");
     assert!(!err.contains("several hosts") && code == 0, "{err}");
     let of_host = |host: &str, reads| -> String {
         plain(reads)
