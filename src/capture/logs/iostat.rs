@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::contents::{LogContents, LogFormat};
 use super::json::{JsonElements, JsonPart, host_of};
 use super::report::{LoggedDevice, Report};
-use super::text::{LogContents, LogFormat};
 use crate::capture::normal::first_lines::{TableHead, head_line};
 use crate::capture::normal::log_lines::LogLine;
 

@@ -4,6 +4,7 @@
 //! A log is recognized by its content. How long its intervals are is decided once, before its first report is handed out, by
 //! [`LogScan`]. To add a format, implement `LogFormat` in a file of its own and name it in `format_of`.
 
+mod contents;
 mod iostat;
 mod json;
 mod length;
@@ -20,8 +21,8 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
+pub use self::contents::LogFacts;
 use self::report::Report;
-pub use self::scan::LogFacts;
 pub(super) use self::scan::LogScan;
 pub(super) use self::text::LogText;
 use super::MAX_DEVICES_PER_SAMPLE;

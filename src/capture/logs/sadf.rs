@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
+use super::contents::{LogContents, LogFormat};
 use super::json::{JsonElements, JsonPart, host_of};
 use super::report::LoggedDevice;
 use super::sar::DEVICE;
-use super::text::{LogContents, LogFormat};
 use super::timed_rows::TimedRows;
 use crate::capture::diskstats_line::excerpt;
 use crate::capture::normal::log_lines::LogLine;

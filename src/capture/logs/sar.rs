@@ -4,8 +4,8 @@
 
 use jiff::Timestamp;
 
+use super::contents::{LogContents, LogFormat};
 use super::report::LoggedDevice;
-use super::text::{LogContents, LogFormat};
 use super::timed_rows::TimedRows;
 use crate::capture::diskstats_line::excerpt;
 use crate::capture::normal::clock::Clock;

@@ -1,25 +1,11 @@
 //! Looks at a log before it is read: how long its intervals are, and what its reports are.
 
-use std::time::Duration;
-
 use jiff::Timestamp;
 
+use super::contents::LogFacts;
 use super::length::Lengths;
 use super::report::{LoggedDevice, Report};
 use super::text::LogText;
-
-/// What the whole log shows, or the beginning of a stream, before its first report is handed out.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct LogFacts {
-    /// The length of its intervals; `None` if nothing shows it.
-    pub(super) length: Option<Duration>,
-    /// It has one head of a table: the same device again begins a report.
-    pub(super) has_one_head: bool,
-    /// Each run has a single report, and these differ too much to be averages since boot.
-    pub(super) has_single_intervals: bool,
-    /// It lists devices that do nothing, so that one that is not listed was removed, or its line was lost.
-    pub(super) lists_idle: bool,
-}
 
 /// Looks at a log before it is read.
 pub(crate) struct LogScan {

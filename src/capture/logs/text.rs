@@ -2,28 +2,14 @@
 
 use std::collections::VecDeque;
 
+use super::contents::{LogContents, LogFormat};
 use super::iostat::IostatLog;
-use super::report::{LoggedDevice, Report, Rounding};
 use super::sadf::{SadfLog, columns_of_sadf};
 use super::sar::{DEVICE, SarLog};
-use super::scan::LogFacts;
-use crate::capture::annotation::RecordingHeader;
 use crate::capture::diskstats_line::excerpt;
 use crate::capture::normal::clock::Clock;
 use crate::capture::normal::first_lines::{TableHead, words_before_table_of_sar};
 use crate::capture::normal::log_lines::{LogLine, LogLines};
-
-/// A kind of log.
-pub(super) trait LogFormat: Send {
-    /// Takes the next line, and adds what it tells.
-    ///
-    /// # Errors
-    /// If the line is damaged; says how.
-    fn read(&mut self, line: &LogLine<'_>, contents: &mut LogContents) -> Result<(), String>;
-
-    /// Adds the last report at the end of the log, if it is complete.
-    fn finish(&mut self, contents: &mut LogContents);
-}
 
 /// A reader for a kind of log, and where its numbers come from.
 pub(super) type KnownFormat = (Box<dyn LogFormat>, &'static str);
@@ -42,43 +28,6 @@ fn format_of(line: &str) -> Option<KnownFormat> {
         return Some((Box::<SadfLog>::default(), "the data of sar -d"));
     }
     None
-}
-
-/// The contents of a log that have been read so far.
-#[derive(Default)]
-pub(super) struct LogContents {
-    /// The complete reports that were not taken yet.
-    pub(super) reports: VecDeque<Report>,
-    /// The host named in the first lines.
-    pub(super) host: RecordingHeader,
-    pub(super) rounding: Rounding,
-    /// What is wrong with single values; the rest of their lines is read.
-    pub(super) warnings: Vec<String>,
-    pub(super) facts: LogFacts,
-    pub(super) clock: Clock,
-}
-
-impl LogContents {
-    /// Returns whether a device is in the report so far, with a warning about its second line.
-    pub(super) fn is_repeated(&mut self, devices: &[LoggedDevice], name: &str) -> bool {
-        let is_repeated = devices.iter().any(|device| device.name == name);
-        if is_repeated {
-            self.warn_of_repeated(name);
-        }
-        is_repeated
-    }
-
-    pub(super) fn warn_of_repeated(&mut self, name: &str) {
-        let name = excerpt(name.as_bytes());
-        self.warnings
-            .push(format!("{name} is in the same report twice; skipped"));
-    }
-
-    /// Sets the value in a column of a device from its text.
-    pub(super) fn set(&mut self, device: &mut LoggedDevice, column: &str, text: &str) {
-        let outcome = device.set_text(column, text, &mut self.rounding);
-        self.warnings.extend(outcome.err());
-    }
 }
 
 /// The text of a log of any kind.

@@ -4,8 +4,8 @@ use std::collections::{HashSet, VecDeque};
 
 use jiff::Timestamp;
 
+use super::contents::LogContents;
 use super::report::{LoggedDevice, Report};
-use super::text::LogContents;
 
 /// The reports of a log in which every row has a time, as they become complete.
 #[derive(Default)]
