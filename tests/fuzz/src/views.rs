@@ -13,6 +13,7 @@ mod program;
 mod support {
     pub(crate) mod clock;
     pub(crate) mod in_process;
+    pub(crate) mod text;
 }
 
 use blkstat::exit::Exit;
