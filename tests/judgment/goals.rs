@@ -162,17 +162,17 @@ pub(crate) fn failures(scores: &Scores) -> Vec<String> {
 const IN_README: [(&str, &str); 6] = [
     ("| right |", "live: right, % of intervals"),
     (
-        "| neither confirmed nor contradicted by the truth |",
+        "| the simulation cannot say whether it is right |",
         "live: near, % of intervals",
     ),
     ("| `busy`: it cannot tell |", "live: busy, % of intervals"),
     ("| wrong:", "live: wrong, % of intervals"),
     (
-        "| times of trouble without an incident |",
+        "| missed: times of trouble that no incident reports |",
         "events: times of trouble without one, %",
     ),
     (
-        "| incidents without trouble |",
+        "| false alarms: incidents without trouble |",
         "events: without trouble, %",
     ),
 ];
