@@ -43,6 +43,8 @@ pub enum Loss {
 /// A write or a rotation that failed can be tried again: data is kept until it is in the file.
 pub struct RecordingFile {
     path: PathBuf,
+    /// The path that it was opened with; after a loss the file may have another.
+    first_path: PathBuf,
     /// The path as it appears in messages.
     name: String,
     file: File,
@@ -92,6 +94,7 @@ impl RecordingFile {
         let (file, is_new) = open_file(path, name, if_exists)?;
         let mut recording = Self {
             path: path.to_owned(),
+            first_path: path.to_owned(),
             name: name.to_owned(),
             file,
             gzip: is_gzip_name(path).then(Gzip::new),
@@ -241,13 +244,12 @@ impl RecordingFile {
         }
         if self.path.symlink_metadata().is_ok() {
             let mut number = 1;
-            while number < MAX_NUMBER && rotated_name(&self.path, number).symlink_metadata().is_ok()
-            {
+            self.path = rotated_name(&self.first_path, number);
+            while number < MAX_NUMBER && self.path.symlink_metadata().is_ok() {
                 number += 1;
+                self.path = rotated_name(&self.first_path, number);
             }
-            self.path = rotated_name(&self.path, number);
-            let name = rotated_name(Path::new(&self.name), number);
-            self.name = name.display().to_string();
+            self.name = sanitize(&self.path.display().to_string()).into_owned();
         }
         self.start_next()?;
         let name = &self.name;

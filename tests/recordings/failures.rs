@@ -262,7 +262,10 @@ fn a_recording_rotates_around_a_directory() {
 fn a_recording_goes_on_when_its_file_has_reached_the_limit_of_sizes() {
     let lab = Lab::new();
     let script = "ulimit -f 4; exec \"$0\" record \"$1\" --root \"$2\" --no-who 10ms 200";
-    for (name, next) in [("a.txt", "a.txt.1"), ("b.txt.gz", "b.txt.1.gz")] {
+    for (name, next, after_next) in [
+        ("a.txt", "a.txt.1", "a.txt.2"),
+        ("b.txt.gz", "b.txt.1.gz", "b.txt.2.gz"),
+    ] {
         let output = Command::new("sh")
             .args(["-c", script, BLKSTAT])
             .args([lab.path(name), lab.root()])
@@ -276,6 +279,7 @@ fn a_recording_goes_on_when_its_file_has_reached_the_limit_of_sizes() {
         );
         let samples = replay(&lab.path(name)).0.len() + replay(&lab.path(next)).0.len();
         assert!(samples > 3, "{samples}");
+        assert!(lab.path(after_next).exists(), "{err}");
     }
 }
 

@@ -15,7 +15,7 @@ const STEPS_S: [f64; 27] = [
     1209600.0,
 ];
 /// The most distances between ticks on an axis: one less than the ticks.
-const MAX_TIME_INTERVALS: f64 = 6.0;
+const MAX_TIME_INTERVALS: f64 = 5.0;
 
 /// The span of time that is drawn, and the clock for its labels.
 pub(super) struct TimeAxis {
