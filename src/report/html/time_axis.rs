@@ -15,7 +15,9 @@ const STEPS_S: [f64; 27] = [
     1209600.0,
 ];
 /// The most distances between ticks on an axis: one less than the ticks.
-const MAX_TIME_INTERVALS: f64 = 5.0;
+const MAX_TIME_INTERVALS: f64 = 6.0;
+/// The most where the labels have seconds, which are longer.
+const MAX_INTERVALS_WITH_SECONDS: f64 = 5.0;
 
 /// The span of time that is drawn, and the clock for its labels.
 pub(super) struct TimeAxis {
@@ -153,7 +155,7 @@ impl TimeAxis {
         let length_s = self.span.end_s - self.span.start_s;
         let step_s = STEPS_S
             .into_iter()
-            .find(|step| length_s / step <= MAX_TIME_INTERVALS)
+            .find(|step_s| length_s / step_s <= max_intervals(*step_s))
             .unwrap_or((length_s / MAX_TIME_INTERVALS / 86_400.0).ceil() * 86_400.0);
         let offset_s = f64::from(self.utc_offsets()[0].1);
         let first = ((self.span.start_s + offset_s) / step_s - 1e-9).ceil();
@@ -183,6 +185,15 @@ impl TimeAxis {
 
     fn zoned(&self, seconds: f64) -> Option<jiff::Zoned> {
         Some(timestamp(seconds)?.to_zoned(self.time_zone.clone()?))
+    }
+}
+
+/// The most distances between ticks that are so far apart.
+fn max_intervals(step_s: f64) -> f64 {
+    if step_s < 60.0 {
+        MAX_INTERVALS_WITH_SECONDS
+    } else {
+        MAX_TIME_INTERVALS
     }
 }
 
