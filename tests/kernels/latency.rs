@@ -326,7 +326,7 @@ fn nothing_is_left_in_the_kernel() {
 #[test]
 fn without_tracefs_a_message_says_how_to_mount_it() {
     on_each_kernel(Script::Latency, |guest| {
-        let message = "blkstat: tracefs is not mounted; run 'mount -t tracefs tracefs /sys/kernel/tracing' as root\n";
+        let message = "blkstat: cannot trace requests: tracefs is not mounted; run 'mount -t tracefs tracefs /sys/kernel/tracing' as root\n";
         assert_eq!(
             (
                 guest.read("unmounted.err").as_str(),
