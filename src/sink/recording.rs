@@ -17,7 +17,7 @@ use super::atomic_write::{
 };
 use super::gzip::{Gzip, damage, recover};
 use crate::compression::{Compression, length_without_zeros};
-use crate::sanitize::sanitize;
+use crate::sanitize::{path_text, sanitize};
 
 /// The first bytes of a capture that is not compressed: of a header, or of a `TS` line.
 const CAPTURE_STARTS: [&[u8]; 2] = [b"#blk", b"TS "];
@@ -249,7 +249,7 @@ impl RecordingFile {
                 number += 1;
                 self.path = rotated_name(&self.first_path, number);
             }
-            self.name = sanitize(&self.path.display().to_string()).into_owned();
+            self.name = path_text(&self.path);
         }
         self.start_next()?;
         let name = &self.name;

@@ -32,7 +32,7 @@ use crate::counters::{Device, Sample};
 use crate::exit::{Exit, NoData};
 use crate::intervals::{NotFound, find_device};
 use crate::judge::Settings;
-use crate::sanitize::sanitize;
+use crate::sanitize::{path_text, sanitize};
 use crate::schedule::DEFAULT_INTERVAL;
 use crate::sink::{
     Destination, EndOnDrop, IfExists, RecordingFile, Rotation, WriteQueue, block_device_message,
@@ -121,12 +121,10 @@ impl Record {
     pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
         self.check_arguments()?;
         let writes_to_output = self.file.as_os_str() == "-";
-        let name = if writes_to_output {
-            "standard output".into()
-        } else {
-            self.file.display().to_string()
+        let name: &str = &match writes_to_output {
+            true => "standard output".to_owned(),
+            false => path_text(&self.file),
         };
-        let name: &str = &sanitize(&name);
         if let Some(from) = &self.from {
             return self.convert(from, name, context);
         }

@@ -11,7 +11,7 @@ use flate2::bufread::GzDecoder;
 use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::attribution::files::parse_process_stat;
-use crate::sanitize::sanitize;
+use crate::sanitize::{path_text, sanitize};
 use crate::source::small_file::{
     file_name, paths_in, read_bytes, read_bytes_into, read_line, read_text,
 };
@@ -255,10 +255,7 @@ pub(super) fn refused(path: &Path, error: &io::Error) -> anyhow::Error {
                 "cannot trace requests: the kernel has not enough memory for histograms; free some"
             )
         }
-        _ => anyhow!(
-            "cannot trace requests: {}: {error}",
-            sanitize(&path.display().to_string())
-        ),
+        _ => anyhow!("cannot trace requests: {}: {error}", path_text(path)),
     }
 }
 
