@@ -14,7 +14,7 @@ impl<K, V> Default for ByClass<K, V> {
 impl<K: Ord, V> ByClass<K, V> {
     /// The value of a key, made if there is none yet.
     pub(super) fn get_or_insert_with(&mut self, key: K, make: impl FnOnce() -> V) -> &mut V {
-        let place = match self.0.binary_search_by(|(known, _)| known.cmp(&key)) {
+        let place = match self.place(&key) {
             Ok(place) => place,
             Err(place) => {
                 self.0.reserve_exact(1);
@@ -26,8 +26,13 @@ impl<K: Ord, V> ByClass<K, V> {
     }
 
     pub(super) fn get(&self, key: &K) -> Option<&V> {
-        let place = self.0.binary_search_by(|(known, _)| known.cmp(key)).ok()?;
+        let place = self.place(key).ok()?;
         Some(&self.0[place].1)
+    }
+
+    /// The place of a key, or the one where it is missing.
+    fn place(&self, key: &K) -> Result<usize, usize> {
+        self.0.binary_search_by(|(known, _)| known.cmp(key))
     }
 
     pub(super) fn is_empty(&self) -> bool {
