@@ -199,6 +199,14 @@ impl EventKind {
 }
 
 impl DeviceActivity {
+    /// The incident of another device that this one, at work below it, belongs to: a screen points to that device. `None`
+    /// if this one suffers itself, is idle, or belongs to no incident.
+    pub fn incident_above(&self) -> Option<&OngoingIncident> {
+        let has_work = self.shown_verdict > Some(Verdict::Idle);
+        let incident = self.incident.as_ref();
+        incident.filter(|ongoing| has_work && !ongoing.is_victim)
+    }
+
     /// The limit that a cgroup has reached on the device or below it; `None` if none has.
     pub fn reached_limit(&self) -> Option<&ReachedLimit> {
         for evidence in &self.judged.assessment().evidence {
@@ -259,14 +267,6 @@ impl DeviceInterval {
     /// The statistics; `None` without any.
     pub fn stats(&self) -> Option<&Interval> {
         self.activity().map(|activity| &activity.judged.interval)
-    }
-
-    /// The incident of another device that this one, at work below it, belongs to: the screen points to that device. `None`
-    /// if this one suffers itself, is idle, or belongs to no incident.
-    pub fn incident_above(&self) -> Option<&OngoingIncident> {
-        let has_work = self.shown_verdict() > Some(Verdict::Idle);
-        self.incident()
-            .filter(|ongoing| has_work && !ongoing.is_victim)
     }
 
     /// The verdict that a screen shows: a new one when it was said twice in a row, so that it does not flicker.

@@ -37,7 +37,7 @@ pub(super) struct Column {
     text: CellText,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 enum CellText {
     Number,
     /// A latency, marked if it is an estimate, emphasized by the saturation of its requests.
@@ -188,24 +188,17 @@ impl Column {
         if matches!(text, b"-" | b"0" | b"0%") {
             return Emphasis::Dim;
         }
-        // A device below the one that suffers is in no trouble, nor is one whose trouble costs nobody anything.
-        let suffers = match &activity.incident {
-            Some(ongoing) => ongoing.is_victim,
-            None => self.text != CellText::Verdict,
-        };
-        let Some(verdict) = activity
-            .shown_verdict
-            .filter(|verdict| suffers && verdict.is_trouble())
-        else {
+        let is_trouble = activity.shown_verdict.is_some_and(Verdict::is_trouble);
+        if !is_trouble || activity.incident_above().is_some() {
             return Emphasis::Plain;
-        };
+        }
         match self.text {
             Latency | Saturation => {
                 let saturation = self.quantity.requests.saturation(&activity.judged);
                 Emphasis::of_saturation(saturation, threshold)
             }
-            CellText::Verdict if verdict == Verdict::Queueing => Emphasis::Warning,
-            CellText::Verdict => Emphasis::Alert,
+            // Trouble that costs nobody anything belongs to no incident.
+            CellText::Verdict if activity.incident.is_some() => Emphasis::Alert,
             _ => Emphasis::Plain,
         }
     }
@@ -238,13 +231,12 @@ pub(super) fn latency_figure(await_ms: f64, of: &Completed) -> Figure {
 fn verdict_cell(activity: &DeviceActivity, max_width: usize) -> Option<Cow<'static, str>> {
     let name = activity.shown_verdict.map(Verdict::name);
     let is_trouble = activity.shown_verdict.is_some_and(Verdict::is_trouble);
-    let has_work = activity.shown_verdict > Some(Verdict::Idle);
-    let text = match &activity.incident {
-        Some(ongoing) if ongoing.is_victim && is_trouble => {
-            format!("{} {}", name?, incident_time(ongoing))
-        }
-        Some(ongoing) if !ongoing.is_victim && has_work => see_text(ongoing),
-        _ => return name.map(Cow::from),
+    let text = if let Some(above) = activity.incident_above() {
+        see_text(above)
+    } else if is_trouble && let Some(ongoing) = &activity.incident {
+        format!("{} {}", name?, incident_time(ongoing))
+    } else {
+        return name.map(Cow::from);
     };
     Some(match text.chars().count() <= max_width {
         true => text.into(),

@@ -168,21 +168,16 @@ impl App {
             name += &format!(" ({})", sanitize(device.device()));
         }
 
-        let verdict = device.shown_verdict();
-        let above = device.incident_above();
-        let verdict_text = match above {
-            Some(above) => see_text(above),
-            None => verdict.map_or("no verdict", Verdict::name).to_owned(),
-        };
+        let verdict = self.verdict_text(device, "no verdict");
         let mut for_s = String::new();
-        if is_trouble(verdict) && above.is_none() {
+        if verdict.is_trouble {
             let sign = device
                 .incident()
                 .map_or("", |ongoing| sign_of_begin(&ongoing.incident));
             for_s = format!(" for {sign}{}", duration(lasted_s(device).round()));
         }
 
-        let used = name.width() + verdict_text.len() + for_s.len() + 6;
+        let used = name.width() + verdict.text.len() + for_s.len() + 6;
         let mut mounts = String::new();
         if !device.names.mountpoints.is_empty() && used + 10 <= width {
             let text = ellipsize(&sanitize(&device.names.mountpoints), width - used);
@@ -190,14 +185,10 @@ impl App {
         }
 
         let theme = self.options.theme;
-        let verdict_style = match above {
-            Some(_) => BOLD,
-            None => theme.verdict(verdict).add_modifier(Modifier::BOLD),
-        };
         vec![
             (name, BOLD),
             (": ".to_owned(), Style::new()),
-            (verdict_text, verdict_style),
+            (verdict.text, verdict.style.add_modifier(Modifier::BOLD)),
             (for_s, Style::new()),
             (mounts, theme.dim()),
         ]

@@ -7,16 +7,15 @@ use unicode_width::UnicodeWidthStr;
 
 use super::{put, put_in, put_right};
 use crate::intervals::DeviceActivity;
-use crate::judge::Verdict;
 use crate::quantities::device::{KIB_PER_S, READ_AWAIT_MS, WRITE_AWAIT_MS};
 use crate::report::evidence::verdict_mark;
 use crate::report::layout::number_format::{duration, number};
 use crate::report::layout::sparkline::BLOCKS;
 use crate::report::layout::{ellipsize, fit_columns};
-use crate::report::native::{Cell, Emphasis, cell, incident_time, see_text, state_message};
+use crate::report::native::{Cell, Emphasis, cell, incident_time, state_message};
 use crate::sanitize::sanitize;
 use crate::screen::app::{App, BY_NAME, BY_VERDICT, Row, Rows};
-use crate::screen::history::{Column, is_trouble};
+use crate::screen::history::Column;
 use crate::screen::regions::Regions;
 use crate::screen::theme::BOLD;
 
@@ -305,11 +304,12 @@ impl App {
 
     fn draw_row(&self, buffer: &mut Buffer, area: Rect, row: &Row<'_>, layout: &ListLayout) {
         let theme = self.options.theme;
-        let verdict = row.device.shown_verdict();
-        let above = row.device.incident_above();
-        let is_trouble = is_trouble(verdict) && above.is_none();
+        let verdict = self.verdict_text(row.device, "-");
         let name = ellipsize(&name_text(row), layout.name_width);
-        let name_style = if is_trouble { BOLD } else { Style::new() };
+        let name_style = match verdict.is_trouble {
+            true => BOLD,
+            false => Style::new(),
+        };
         put_in(buffer, area, &name, name_style);
 
         let begin = area.x + layout.name_width as u16 + 1;
@@ -320,18 +320,11 @@ impl App {
         for column in &layout.columns {
             let end = x + column.width as u16;
             if column.title == VERDICT.title {
-                let (text, style) = match above {
-                    Some(above) => (see_text(above), Style::new()),
-                    None => (
-                        verdict.map_or("-", Verdict::name).to_owned(),
-                        theme.verdict(verdict),
-                    ),
-                };
-                let text = ellipsize(&text, column.width - 1);
-                put(buffer, x, area.y, end - x, &text, style);
+                let text = ellipsize(&verdict.text, column.width - 1);
+                put(buffer, x, area.y, end - x, &text, verdict.style);
             } else if column.title == SINCE.title {
                 match row.device.incident() {
-                    Some(ongoing) if is_trouble => {
+                    Some(ongoing) if verdict.is_trouble => {
                         put_right(buffer, end, area.y, &incident_time(ongoing), Style::new());
                     }
                     _ => put_right(buffer, end, area.y, "-", theme.dim()),

@@ -13,16 +13,17 @@ use ratatui_core::style::{Modifier, Style};
 use unicode_width::UnicodeWidthStr;
 
 use super::app::{App, Page, Question, Source};
+use super::history::is_trouble;
 use super::keys::KEYS;
 use super::regions::Regions;
 use super::theme::{BOLD, REVERSED};
-use crate::intervals::IntervalHeader;
+use crate::intervals::{DeviceActivity, DeviceInterval, IntervalHeader};
 use crate::judge::Verdict;
 use crate::report::evidence::verdict_mark;
 use crate::report::layout::number_format::{duration, number};
 use crate::report::layout::{ellipsize, format_time, wrap};
 use crate::report::manual::verdict_meanings;
-use crate::report::native::{Emphasis, available_cpu_text, header_line};
+use crate::report::native::{Emphasis, available_cpu_text, header_line, see_text};
 use crate::sanitize::sanitize;
 use crate::terminal::to_ascii;
 
@@ -307,6 +308,14 @@ fn swap_text(header: &IntervalHeader) -> Option<String> {
     ))
 }
 
+/// What is said of a device: its verdict, or which device above it suffers.
+struct VerdictText {
+    text: String,
+    style: Style,
+    /// It suffers itself.
+    is_trouble: bool,
+}
+
 /// The last lines of a message that are shown.
 const MAX_MESSAGE_LINES: usize = 3;
 
@@ -314,6 +323,23 @@ const MAX_MESSAGE_LINES: usize = 3;
 type Hint = (&'static str, &'static str);
 
 impl App {
+    /// Returns what is said of a device; the text `unknown` without a verdict.
+    fn verdict_text(&self, device: &DeviceInterval, unknown: &'static str) -> VerdictText {
+        if let Some(above) = device.activity().and_then(DeviceActivity::incident_above) {
+            return VerdictText {
+                text: see_text(above),
+                style: Style::new(),
+                is_trouble: false,
+            };
+        }
+        let verdict = device.shown_verdict();
+        VerdictText {
+            text: verdict.map_or(unknown, Verdict::name).to_owned(),
+            style: self.options.theme.verdict(verdict),
+            is_trouble: is_trouble(verdict),
+        }
+    }
+
     fn draw_status(&self, buffer: &mut Buffer, area: Rect) {
         // What the user types needs the whole line.
         if let Some(prompt) = &self.prompt {
