@@ -33,7 +33,8 @@ pub(super) fn counters_by_path(scan: &IoScan) -> Counted {
         .collect()
 }
 
-/// Adds the new cgroups of a scan to an earlier one, with their counters of now: nobody knows since when these have grown.
+/// Adds cgroups that are new in a scan to an earlier one, with the counters they have now: it is not known since when they
+/// grew.
 pub(super) fn add_new_cgroups(scan: &IoScan, before: &mut Counted) {
     for cgroup in &scan.cgroups {
         if cgroup.is_new {

@@ -192,7 +192,7 @@ pub struct RecordingHeader {
     /// The block devices and how they are stacked.
     #[serde(rename = "devices")]
     pub topology: Topology,
-    /// What its counters lack: they were made up from the rates in a log of another tool, which no version does any more.
+    /// What the counters of this recording lack: version 0.2.0 could make up counters from the rates in a log of another tool.
     #[serde(rename = "missing", skip_serializing)]
     pub lacking: Option<IgnoredAny>,
     /// The baselines that were given or saved for them.

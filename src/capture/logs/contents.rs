@@ -1,4 +1,4 @@
-//! What is read of a log so far, and what a reader of a kind of log does.
+//! What was read of a log so far, and the interface of the readers of each kind of log.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub(super) trait LogFormat: Send {
     fn finish(&mut self, contents: &mut LogContents);
 }
 
-/// What the whole log shows, or the beginning of a stream, before its first report is handed out.
+/// What is known of a log before its first report is handed out: from all of a file, or from the beginning of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LogFacts {
     /// The length of its intervals; `None` if nothing shows it.
@@ -42,7 +42,7 @@ pub(super) struct LogContents {
     /// The host named in the first lines.
     pub(super) host: RecordingHeader,
     pub(super) rounding: Rounding,
-    /// What is wrong with single values; the rest of their lines is read.
+    /// Warnings about single values; the other values of their lines are read.
     pub(super) warnings: Vec<String>,
     pub(super) facts: LogFacts,
     pub(super) clock: Clock,

@@ -39,7 +39,7 @@ pub(super) struct IostatLog {
 #[derive(Default)]
 struct OpenReport {
     tables: Vec<Vec<String>>,
-    /// What was before its first line.
+    /// The text before its first line.
     before: String,
     devices: Vec<LoggedDevice>,
     /// The head of the table that is being read; without columns after its end.

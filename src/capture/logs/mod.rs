@@ -45,7 +45,7 @@ pub(super) struct Logs {
     has_note: bool,
 }
 
-/// The length of intervals of which nothing shows another one: that of most logs.
+/// The length of intervals that is assumed if nothing shows it: most logs have it.
 const DEFAULT_LENGTH: Duration = Duration::from_secs(1);
 
 impl Logs {
@@ -254,7 +254,7 @@ impl Logs {
 /// A value of reads or of writes.
 type Rate = fn(&LoggedRates) -> Option<f64>;
 
-/// What a log may not tell of reads and of writes.
+/// Values that a log may not give for reads and writes separately.
 const SPLIT: [(&str, Rate); 4] = [
     ("reads and writes apart", |rates| rates.ios),
     ("bytes read and written apart", |rates| rates.sectors),

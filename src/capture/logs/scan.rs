@@ -54,7 +54,7 @@ impl LogScan {
 
     /// Takes the next line. Returns whether a stream has shown enough.
     pub(crate) fn read(&mut self, line: &[u8]) -> bool {
-        // What is wrong is said when the line is read.
+        // The warning comes when the line is read.
         let _ = self.text.read(line);
         self.text.contents.warnings.clear();
         self.take_reports();
