@@ -20,8 +20,13 @@ pub struct SlowBesidePeers {
     pub lasted_s: f64,
 }
 
+/// The disks of a group, as many as a large shelf holds. Each is compared with all others, so that the time for ten thousand
+/// disks of one model would grow with their square.
+const MAX_GROUP: usize = 64;
+
 /// Returns the groups of disks that should be alike, by their indices: whole disks of one array or, outside of arrays, of one
 /// model, size and class; where nothing but names is known, of one kind of name. Never partitions, stacked devices or paths.
+/// Groups that are too large are divided into equal parts, in the order of names.
 pub(super) fn peer_groups(names: &[&str], topology: &Topology) -> Vec<Vec<usize>> {
     let mut index_of: BTreeMap<&str, usize> = BTreeMap::new();
     for (index, name) in names.iter().enumerate() {
@@ -67,7 +72,14 @@ pub(super) fn peer_groups(names: &[&str], topology: &Topology) -> Vec<Vec<usize>
         }
         has_enough_peers
     });
-    groups
+    let mut parts = Vec::new();
+    for group in groups {
+        let count = group.len().div_ceil(MAX_GROUP);
+        for part in group.chunks(group.len().div_ceil(count)) {
+            parts.push(part.to_vec());
+        }
+    }
+    parts
 }
 
 /// The part of a disk's name that disks of one kind share; `None` for names that do not show the kind.
@@ -214,5 +226,32 @@ impl Standing {
             0.0
         };
         self.is_slow
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::Node;
+
+    #[test]
+    fn a_group_of_many_disks_is_divided_equally() {
+        let mut names = Vec::new();
+        for number in 0..130 {
+            names.push(format!("nvme{number:03}n1"));
+        }
+        let mut nodes = Vec::new();
+        for name in &names {
+            let name = name.clone();
+            nodes.push(Node {
+                name,
+                ..Node::default()
+            });
+        }
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let groups = peer_groups(&names, &Topology::new(nodes));
+        let sizes: Vec<usize> = groups.iter().map(Vec::len).collect();
+        assert_eq!(sizes, [44, 44, 42]);
+        assert_eq!(groups.concat(), (0..130).collect::<Vec<_>>());
     }
 }
