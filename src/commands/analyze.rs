@@ -82,7 +82,11 @@ impl Analyze {
         let sources = Sources {
             input: &input,
             selection: &selection,
-            detail: Detail::Analysis,
+            detail: if self.json || self.fio {
+                Detail::Analysis
+            } else {
+                Detail::Charts
+            },
             baselines: &baselines,
         };
         // Read the time zone only now: an error about a time of the range also names an unknown time zone.
@@ -102,7 +106,7 @@ impl Analyze {
         let mut out = Vec::new();
         match (self.fio, self.json) {
             (true, _) => write_fio_job(&report.devices, &mut out)?,
-            (_, true) => json(&report, &mut out),
+            (_, true) => json(&report, &mut |line| context.show(line))?,
             _ => text(&report, self.width.or_available(context), &mut out),
         }
         let has_baseline = report.devices.iter().any(|one| !one.baseline.is_empty());
@@ -181,12 +185,13 @@ impl Analyze {
             after: &analyzed[1],
             pairs: &self.pair,
         };
-        let mut out = Vec::new();
-        match self.json {
-            true => compare_json(&comparison, &mut out),
-            false => compare_text(&comparison, self.width.or_available(context), &mut out),
+        if self.json {
+            compare_json(&comparison, &mut |line| context.show(line))?;
+        } else {
+            let mut out = Vec::new();
+            compare_text(&comparison, self.width.or_available(context), &mut out);
+            context.show(&mut out)?;
         }
-        context.show(&mut out)?;
         Ok(exit)
     }
 

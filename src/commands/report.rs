@@ -72,7 +72,7 @@ impl Report {
         let sources = Sources {
             input: &input,
             selection: &selection,
-            detail: Detail::Analysis,
+            detail: Detail::Charts,
             baselines: &baselines,
         };
         let (exit, analyzed) = sources.analyze("reporting", context)?;

@@ -32,6 +32,8 @@ pub enum Detail {
     /// Every selected device, idle or not, with one live verdict for each interval, however long: the input of an
     /// analysis.
     Analysis,
+    /// Like [`Self::Analysis`], for charts: also keeps values over time.
+    Charts,
     /// Like [`Self::Analysis`], for a comparison with another capture: also collects the load in blocks of time.
     Comparison,
 }

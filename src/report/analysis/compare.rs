@@ -2,7 +2,9 @@
 
 use serde_json::value::RawValue;
 
-use super::json::{Json, fields, json_of, list_in_lines, object, push_document};
+use anyhow::Result;
+
+use super::json::{Document, Json, json_of, object};
 use super::text::Text;
 use super::{AnalysisReport, Times, incidents_text};
 use crate::intervals::IncidentTotal;
@@ -269,9 +271,15 @@ fn quantity_json(difference: &Difference) -> Json {
     }
 }
 
-/// Appends `{"before":…,"after":…,"devices":[…],"only_before":[…],"only_after":[…]}`, with one device per line. Times
-/// are in UTC, `null` without a wall clock.
-pub fn compare_json(comparison: &Comparison<'_>, out: &mut Vec<u8>) {
+/// Shows `{"before":…,"after":…,"devices":[…],"only_before":[…],"only_after":[…]}`, with one device per line; each line is given
+/// to `show`. Times are in UTC, `null` without a wall clock.
+///
+/// # Errors
+/// Those of `show`.
+pub fn compare_json(
+    comparison: &Comparison<'_>,
+    show: &mut dyn FnMut(&mut Vec<u8>) -> Result<()>,
+) -> Result<()> {
     let Comparison { before, after, .. } = comparison;
     let devices = comparison.busy().into_iter().map(|(old, new)| {
         let incidents_before = before.1.events.incident_total(&old.device);
@@ -294,14 +302,13 @@ pub fn compare_json(comparison: &Comparison<'_>, out: &mut Vec<u8>) {
         }
     });
     let [only_before, only_after] = comparison.only_in_one();
-    let fields = fields! {
-        "before": capture_json(before),
-        "after": capture_json(after),
-        "devices": list_in_lines(devices),
-        "only_before": only_before,
-        "only_after": only_after,
-    };
-    push_document(fields, out);
+    let mut out = Document::new(show);
+    out.field("before", &capture_json(before))?;
+    out.field("after", &capture_json(after))?;
+    out.list("devices", devices)?;
+    out.field("only_before", &only_before)?;
+    out.field("only_after", &only_after)?;
+    out.end()
 }
 
 fn capture_json((name, capture): &(String, AnalysisReport)) -> Json {

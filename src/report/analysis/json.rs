@@ -1,6 +1,7 @@
 //! The result for programs: as one JSON document, in which values that are not known are `null`, field names are stable, and
 //! new ones may be added.
 
+use anyhow::Result;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -20,55 +21,97 @@ pub(super) fn json_of(value: &impl Serialize) -> Json {
     to_raw_value(value).unwrap_or_default()
 }
 
-/// A list with each value on a line of its own.
-pub(super) fn list_in_lines(values: impl Iterator<Item = Json>) -> Json {
-    let lines: Vec<String> = values.map(|value| format!("\n{value}")).collect();
-    RawValue::from_string(format!("[{}\n]", lines.join(","))).unwrap_or_default()
-}
-
-/// The names and values of an object in their order.
-macro_rules! fields {
-    ($($name:literal: $value:expr),* $(,)?) => {
-        &[$(concat!("\"", $name, "\":").to_owned() + json_of(&$value).get()),*]
-    };
-}
-
 /// An object on one line, with its fields in their order.
 macro_rules! object {
-    ($($fields:tt)*) => {
-        RawValue::from_string(format!("{{{}}}", fields!($($fields)*).join(","))).unwrap_or_default()
-    };
+    ($($name:literal: $value:expr),* $(,)?) => {{
+        let fields = [$(concat!("\"", $name, "\":").to_owned() + json_of(&$value).get()),*];
+        RawValue::from_string(format!("{{{}}}", fields.join(","))).unwrap_or_default()
+    }};
 }
 
-pub(super) use {fields, object};
+pub(super) use object;
 
-/// Appends a document with each field on a line of its own.
-pub(super) fn push_document(fields: &[String], out: &mut Vec<u8>) {
-    // Strings have no ends of lines.
-    for line in format!("{{{}\n}}", fields.join(",\n")).lines() {
-        out.extend_from_slice(json_text(line.to_owned()).as_bytes());
-        out.push(b'\n');
+/// A document with each field on a line of its own. It is shown line by line, because that of many devices is large.
+pub(super) struct Document<'a> {
+    show: &'a mut dyn FnMut(&mut Vec<u8>) -> Result<()>,
+    line: String,
+}
+
+impl<'a> Document<'a> {
+    pub(super) fn new(show: &'a mut dyn FnMut(&mut Vec<u8>) -> Result<()>) -> Self {
+        let line = String::new();
+        Self { show, line }
+    }
+
+    pub(super) fn field(&mut self, name: &str, value: &impl Serialize) -> Result<()> {
+        self.begin_field(name)?;
+        self.line += json_of(value).get();
+        Ok(())
+    }
+
+    /// A list with each value on a line of its own, so that a line found by a search is complete.
+    pub(super) fn list(&mut self, name: &str, values: impl Iterator<Item = Json>) -> Result<()> {
+        self.begin_field(name)?;
+        self.line.push('[');
+        for (index, value) in values.enumerate() {
+            if index > 0 {
+                self.line.push(',');
+            }
+            self.end_line()?;
+            self.line += value.get();
+        }
+        self.end_line()?;
+        self.line.push(']');
+        Ok(())
+    }
+
+    pub(super) fn end(mut self) -> Result<()> {
+        self.end_line()?;
+        self.line.push('}');
+        self.end_line()
+    }
+
+    fn begin_field(&mut self, name: &str) -> Result<()> {
+        if self.line.is_empty() {
+            self.line.push('{');
+        } else {
+            self.line.push(',');
+            self.end_line()?;
+        }
+        self.line += &format!("\"{name}\":");
+        Ok(())
+    }
+
+    fn end_line(&mut self) -> Result<()> {
+        let line = json_text(std::mem::take(&mut self.line)) + "\n";
+        (self.show)(&mut line.into_bytes())
     }
 }
 
-/// Appends the document. Every device and event is on a line of its own, so that a line found by a search is complete.
-pub fn json(report: &AnalysisReport, out: &mut Vec<u8>) {
+/// Shows the document, of which each line is given to `show`.
+///
+/// # Errors
+/// Those of `show`.
+pub fn json(
+    report: &AnalysisReport,
+    show: &mut dyn FnMut(&mut Vec<u8>) -> Result<()>,
+) -> Result<()> {
     let events = &report.events;
-    let devices = report.devices.iter().map(|one| device(one, report));
     let departures: Vec<Json> = events.departures.iter().map(departure).collect();
-    let fields = fields! {
-        "devices": list_in_lines(devices),
-        "queue_by_layer": report.queue_by_layer.as_ref().map(queue_by_layer),
-        "host": report.host,
-        "not_the_disk": not_the_disk_sentences(report),
-        "host_findings": host_sentences(report),
-        "incidents": list_in_lines(events.incidents.iter().map(incident)),
-        "events": list_in_lines(events.list.iter().map(event)),
-        "dropped_events": events.dropped,
-        "dropped_incidents": events.dropped_incidents,
-        "disappeared": departures,
-    };
-    push_document(fields, out);
+    let mut out = Document::new(show);
+    let devices = report.devices.iter().map(|one| device(one, report));
+    out.list("devices", devices)?;
+    let queues = report.queue_by_layer.as_ref().map(queue_by_layer);
+    out.field("queue_by_layer", &queues)?;
+    out.field("host", &report.host)?;
+    out.field("not_the_disk", &not_the_disk_sentences(report))?;
+    out.field("host_findings", &host_sentences(report))?;
+    out.list("incidents", events.incidents.iter().map(incident))?;
+    out.list("events", events.list.iter().map(event))?;
+    out.field("dropped_events", &events.dropped)?;
+    out.field("dropped_incidents", &events.dropped_incidents)?;
+    out.field("disappeared", &departures)?;
+    out.end()
 }
 
 fn device(report: &DeviceReport, whole: &AnalysisReport) -> Json {
@@ -221,12 +264,16 @@ mod tests {
         devices: &[DeviceReport],
         queue_by_layer: Option<&QueueByLayer>,
     ) -> (String, serde_json::Value) {
-        let mut out = Vec::new();
         let report = AnalysisReport {
             queue_by_layer: queue_by_layer.cloned(),
             ..report_of(devices)
         };
-        json(&report, &mut out);
+        let mut out = Vec::new();
+        json(&report, &mut |line| {
+            out.append(line);
+            Ok(())
+        })
+        .unwrap();
         let text = String::from_utf8(out).unwrap();
         let value = serde_json::from_str(&text).unwrap();
         (text, value)
