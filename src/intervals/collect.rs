@@ -19,6 +19,7 @@ pub struct Collected {
     pub host: HostReport,
     /// The events of the selected devices, and their incidents.
     pub events: Events,
+    /// Only the clock, unless values over time are kept for charts.
     pub history: History,
     /// The signal that ended the collection; `None` if the source ended.
     pub signal: Option<u8>,
@@ -65,7 +66,11 @@ pub fn collect(
                     host.observe(&rows.header.host, rows.header.elapsed_s);
                     host.observe_nfs(&rows.header.nfs_waits);
                     devices.observe(&rows, history.clock.end.run_s, intervals);
-                    history.observe(&rows);
+                    if intervals.tracker.detail == Detail::Charts {
+                        history.observe(&rows);
+                    } else {
+                        history.clock.place(&rows.header);
+                    }
                     on_interval();
                 }
                 NextInterval::Break => {
@@ -86,6 +91,8 @@ pub fn collect(
     }
     // Reports on thousands of devices take a while.
     intervals.end_at_next_signal();
+    // They need the room.
+    intervals.tracker.records = Vec::new();
     Ok(Collected {
         devices: devices.finish(intervals, &host),
         host,

@@ -17,7 +17,10 @@ impl<K: Ord, V> ByClass<K, V> {
         let place = match self.place(&key) {
             Ok(place) => place,
             Err(place) => {
-                self.0.reserve_exact(1);
+                let len = self.0.len();
+                if len == self.0.capacity() {
+                    self.0.reserve_exact(1 + len / 4);
+                }
                 self.0.insert(place, (key, make()));
                 place
             }

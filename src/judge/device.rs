@@ -117,7 +117,7 @@ impl Recent {
 
 #[derive(Clone, Debug)]
 pub(super) struct DeviceJudge {
-    pub(super) knowledge: DeviceKnowledge,
+    pub(super) knowledge: Box<DeviceKnowledge>,
     /// True in a second run: nothing more is learned.
     is_frozen: bool,
     recent: Recent,
@@ -126,7 +126,7 @@ pub(super) struct DeviceJudge {
 }
 
 impl DeviceJudge {
-    pub(super) fn new(knowledge: DeviceKnowledge, is_frozen: bool) -> Self {
+    pub(super) fn new(knowledge: Box<DeviceKnowledge>, is_frozen: bool) -> Self {
         Self {
             knowledge,
             is_frozen,

@@ -26,7 +26,7 @@ const MAX_UNSEEN_S: f64 = 11.0;
 
 /// What was learned of devices, by their identity or, without one, by their name and how often another device took it.
 #[derive(Clone, Debug, Default)]
-pub struct Knowledge(HashMap<String, DeviceKnowledge>);
+pub struct Knowledge(HashMap<String, Box<DeviceKnowledge>>);
 
 /// How the judge learns.
 #[derive(Clone, Debug, Default)]
@@ -280,7 +280,8 @@ impl HostJudge {
             // No other device has this key.
             self.known.0.remove(&followed.key)
         };
-        let knowledge = known.unwrap_or_else(|| DeviceKnowledge::new(&settings(), device.before));
+        let knowledge =
+            known.unwrap_or_else(|| Box::new(DeviceKnowledge::new(&settings(), device.before)));
         let is_frozen = matches!(self.mode, Mode::SecondRun);
         followed.judge = Some(Box::new(DeviceJudge::new(knowledge, is_frozen)));
     }
