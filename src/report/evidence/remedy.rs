@@ -4,14 +4,16 @@ use crate::attribution::{IoDirection, Limit, LimitSource, RateUnit};
 use crate::counters::{CgroupHierarchy, SUSPENDED, SYNC_ACTION};
 use crate::intervals::{Cause, Incident};
 use crate::judge::HealthEvidence;
+use crate::sanitize::shell_word;
 
-/// What to do, in one clause; `None` if the cause does not tell.
+/// What to do, in one clause; `None` if the cause does not tell. In commands, each name is a word of the shell: it may come from
+/// the recording of another machine.
 pub(crate) fn remedy_text(incident: &Incident) -> Option<String> {
     match incident.cause.as_ref()? {
         Cause::CgroupLimit(limit) => Some(raise_text(limit)),
         Cause::Health(health) => health_remedy(health),
         Cause::DeviceBelow(_) | Cause::Evidence("latency") => {
-            let unit = unit_of(incident.owner.as_deref()?)?;
+            let unit = shell_word(unit_of(incident.owner.as_deref()?)?);
             let limits = lower_limits(incident);
             Some(format!(
                 "to limit it: systemctl set-property {unit} {limits}"
@@ -19,7 +21,11 @@ pub(crate) fn remedy_text(incident: &Incident) -> Option<String> {
         }
         Cause::Evidence("waiting_task") => {
             let mount = incident.victim.mountpoints.split(',').next()?;
-            (!mount.is_empty()).then(|| format!("if it is frozen: fsfreeze --unfreeze {mount}"))
+            if mount.is_empty() {
+                return None;
+            }
+            let mount = shell_word(mount);
+            Some(format!("if it is frozen: fsfreeze --unfreeze {mount}"))
         }
         Cause::Cap { .. } | Cause::QueuedAbove(_) | Cause::Evidence(_) => None,
     }
@@ -30,9 +36,9 @@ pub(crate) fn remedy_text(incident: &Incident) -> Option<String> {
 fn lower_limits(incident: &Incident) -> String {
     let device = &incident.victim.device;
     let Some(program) = &incident.program else {
-        return format!(
-            "'IOReadBandwidthMax=/dev/{device} N' 'IOWriteBandwidthMax=/dev/{device} N'"
-        );
+        let reads = property("IOReadBandwidthMax", device, "N");
+        let writes = property("IOWriteBandwidthMax", device, "N");
+        return format!("{reads} {writes}");
     };
     let mut properties = Vec::new();
     for (name, per_s) in [
@@ -44,10 +50,15 @@ fn lower_limits(incident: &Incident) -> String {
     ] {
         // What is a small part of the load need not be limited.
         if per_s > 0.2 * program.bytes_per_s {
-            properties.push(format!("'{name}=/dev/{device} {}'", bandwidth(per_s / 2.0)));
+            properties.push(property(name, device, &bandwidth(per_s / 2.0)));
         }
     }
     properties.join(" ")
+}
+
+/// A property with the limit of a device, as one word.
+fn property(name: &str, device: &str, limit: &str) -> String {
+    shell_word(&format!("{name}=/dev/{device} {limit}"))
 }
 
 /// Bytes per second as systemd reads them, whose units are powers of 1000.
@@ -76,7 +87,7 @@ fn raise_text(limit: &Limit) -> String {
     let Some(unit) = unit_of(owner) else {
         return format!("raise it in io.max of {owner}, {less}");
     };
-    let property = match (limit.direction, limit.unit) {
+    let name = match (limit.direction, limit.unit) {
         (IoDirection::Reads, RateUnit::Requests) => "IOReadIOPSMax",
         (IoDirection::Reads, RateUnit::Kib) => "IOReadBandwidthMax",
         (_, RateUnit::Requests) => "IOWriteIOPSMax",
@@ -86,8 +97,9 @@ fn raise_text(limit: &Limit) -> String {
         RateUnit::Requests => (2.0 * limit.value).to_string(),
         RateUnit::Kib => bandwidth(2.0 * 1024.0 * limit.value),
     };
-    let device = &limit.device;
-    format!("raise it: systemctl set-property {unit} '{property}=/dev/{device} {twice}', {less}")
+    let unit = shell_word(unit);
+    let property = property(name, &limit.device, &twice);
+    format!("raise it: systemctl set-property {unit} {property}, {less}")
 }
 
 /// What ends what the kernel says; `None` if only a look at the device does.
@@ -95,7 +107,10 @@ fn health_remedy(health: &HealthEvidence) -> Option<String> {
     let device = &health.device;
     for (fact, _) in health.troubles.iter() {
         match fact.name {
-            SUSPENDED => return Some(format!("to resume it: dmsetup resume /dev/{device}")),
+            SUSPENDED => {
+                let path = shell_word(&format!("/dev/{device}"));
+                return Some(format!("to resume it: dmsetup resume {path}"));
+            }
             SYNC_ACTION => {
                 return Some(format!("to slow it: /sys/block/{device}/md/sync_speed_max"));
             }
@@ -170,5 +185,21 @@ mod tests {
         let expected = "to limit it: systemctl set-property backup.service \
              'IOReadBandwidthMax=/dev/sda N' 'IOWriteBandwidthMax=/dev/sda N'";
         assert_eq!(remedy_text(&owned).as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn names_cannot_end_their_words_in_the_command() {
+        let mut incident = limit(
+            "/system.slice/a\\x2db;reboot.service",
+            RateUnit::Kib,
+            LimitSource::Cgroup(CgroupHierarchy::V2),
+        );
+        if let Some(Cause::CgroupLimit(limit)) = &mut incident.cause {
+            limit.device = "sda' $(reboot)".into();
+        }
+        let unit = r"'a\x2db;reboot.service'";
+        let property = r"'IOWriteBandwidthMax=/dev/sda'\'' $(reboot) 1M'";
+        let expected = format!("raise it: systemctl set-property {unit} {property}, or write less");
+        assert_eq!(remedy_text(&incident), Some(expected));
     }
 }
