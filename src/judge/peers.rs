@@ -126,7 +126,7 @@ impl Shown {
 
 /// Returns whether two amounts differ by this factor at most.
 fn is_within(a: f64, b: f64, factor: f64) -> bool {
-    a / factor <= b && b <= factor * a
+    a <= factor * b && b <= factor * a
 }
 
 /// The reads and the writes of a disk in a step.
