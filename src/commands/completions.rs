@@ -69,7 +69,8 @@ pub(super) fn with_words(argument: Arg, command: &str) -> Arg {
     {
         ("who", "sort") => who_sort_words,
         (_, "sort") => sort_words,
-        ("blkstat", "fields" | "columns") => fields,
+        ("blkstat", "fields") => fields,
+        ("blkstat", "columns") => columns,
         ("record", "operands") => devices,
         (_, "operands") => devices_and_files,
         ("help", "topic") => topics,
@@ -119,16 +120,31 @@ fn who_sort_words(typed: &OsStr) -> Vec<CompletionCandidate> {
     beginning_with(typed, SORT_KEYS)
 }
 
-/// Fields of JSON, the last of which is completed.
+/// Fields of JSON.
 fn fields(typed: &OsStr) -> Vec<CompletionCandidate> {
+    last_of_list(typed, field_names())
+}
+
+/// Columns of the table.
+fn columns(typed: &OsStr) -> Vec<CompletionCandidate> {
+    last_of_list(typed, sort_keys())
+}
+
+/// Returns the words that the last one of a list can become.
+fn last_of_list(
+    typed: &OsStr,
+    words: impl Iterator<Item = &'static str>,
+) -> Vec<CompletionCandidate> {
     let typed = typed.to_string_lossy();
     let (before, last) = match typed.rfind(',') {
         Some(comma) => typed.split_at(comma + 1),
         None => ("", &*typed),
     };
-    let candidates = beginning_with(OsStr::new(last), field_names());
-    let with_others = candidates.into_iter().map(|one| one.add_prefix(before));
-    with_others.collect()
+    let mut candidates = Vec::new();
+    for word in beginning_with(OsStr::new(last), words) {
+        candidates.push(word.add_prefix(before));
+    }
+    candidates
 }
 
 /// Pages of the manual.
@@ -155,6 +171,8 @@ mod tests {
         let completed = values(&fields(OsStr::new("device,read_aw")));
         assert_eq!(completed, ["device,read_await_ms"]);
         assert_eq!(values(&fields(OsStr::new("util_p"))), ["util_pct"]);
+        let completed = values(&columns(OsStr::new("r/s,w_aw")));
+        assert_eq!(completed, ["r/s,w_await"]);
     }
 
     #[test]
