@@ -10,12 +10,12 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::analyze::{Analyzed, Sources};
-use super::options::{FILE_FIRST, Host, SourceOptions, VerdictOptions};
+use super::options::{FILE_FIRST, Host, SourceOptions, VerdictOptions, usage_error};
 use crate::console::RunContext;
 use crate::exit::Exit;
 use crate::intervals::{Detail, DeviceSelection};
 use crate::report::html::Page;
-use crate::sanitize::path_text;
+use crate::sanitize::{path_text, sanitize};
 use crate::sink::{check_new_file, write_page_atomically};
 use crate::source::{Input, read_hostname};
 
@@ -43,6 +43,14 @@ pub struct Report {
 impl Report {
     pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
         let (input, devices) = self.source.source(FILE_FIRST, host, context)?;
+        for page in &devices {
+            if page.ends_with(".html") {
+                let page = sanitize(page);
+                return Err(usage_error(format!(
+                    "no device '{page}'; the page to write is named with -o {page}"
+                )));
+            }
+        }
         let input = Input {
             scans_io: input.scans_io && !self.no_who,
             // The names of cgroups are also in verdicts, so the scans are ignored altogether.

@@ -190,4 +190,10 @@ fn a_page_needs_data() {
         second.err,
         "blkstat: no samples found in LICENSE, one of several files\n"
     );
+    let without_option = blkstat(&format!("report {CAPTURE} page.html")).run();
+    let expected = "blkstat: no device 'page.html'; the page to write is named with -o page.html\n";
+    assert_eq!(
+        (without_option.err.as_str(), without_option.code),
+        (expected, 2)
+    );
 }
