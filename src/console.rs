@@ -13,7 +13,7 @@ use crate::clock::Clock;
 use crate::counters::Sample;
 use crate::exit::Exit;
 use crate::memory_lock;
-use crate::os_error::os_error_text;
+use crate::os_error::{os_error_text, without_error_numbers};
 use crate::report::layout::{DEFAULT_WIDTH, UNLIMITED_WIDTH};
 use crate::sanitize::sanitize;
 use crate::sink::OutputError;
@@ -59,6 +59,7 @@ pub struct RunContext<'a> {
 impl RunContext<'_> {
     /// Prints a message of blkstat to the error stream. If that fails, the exit code still indicates the error.
     pub fn print_error(&mut self, message: impl Display) {
+        let message = without_error_numbers(&message.to_string());
         let _ = writeln!(self.err, "blkstat: {message}");
     }
 

@@ -8,6 +8,7 @@ use blkstat::clock::RealClock;
 use blkstat::commands::{COMPLETION_VARIABLE, complete, plan, run};
 use blkstat::console::RunContext;
 use blkstat::exit::Exit;
+use blkstat::os_error::os_error_text;
 use blkstat::signals::Signals;
 use rustix::stdio::{stderr, stdout};
 
@@ -43,11 +44,7 @@ fn main() -> ExitCode {
             };
             run(&plan, &mut context).into()
         }
-        Err(error) => print_instead(
-            &format!("blkstat: cannot write to standard output: {error}\n"),
-            Exit::Error,
-        )
-        .into(),
+        Err(error) => print_instead(&cannot_write(&error), Exit::Error).into(),
     }
 }
 
@@ -62,11 +59,13 @@ fn print_instead(message: &str, exit: Exit) -> Exit {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => exit,
         Err(error) => {
             // If this cannot be printed either, the exit code remains.
-            let _ = writeln!(
-                io::stderr(),
-                "blkstat: cannot write to standard output: {error}"
-            );
+            let _ = io::stderr().write_all(cannot_write(&error).as_bytes());
             Exit::Error
         }
     }
+}
+
+fn cannot_write(error: &io::Error) -> String {
+    let reason = os_error_text(error);
+    format!("blkstat: cannot write to standard output: {reason}\n")
 }

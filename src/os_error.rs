@@ -4,14 +4,19 @@ use std::io;
 
 use rustix::io::Errno;
 
-/// Returns the operating system's text of an error, such as `No such file or directory`, without the error number that
-/// Rust appends.
+/// Returns the operating system's text of an error, such as `No such file or directory`.
 pub fn os_error_text(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error")
-        .next()
-        .unwrap_or_default()
-        .to_owned()
+    without_error_numbers(&error.to_string())
+}
+
+/// Removes the error numbers that Rust appends to the texts of the operating system: ` (os error 2)`.
+pub fn without_error_numbers(message: &str) -> String {
+    let mut parts = message.split(" (os error ");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        text += part.split_once(')').map_or(part, |(_, rest)| rest);
+    }
+    text
 }
 
 /// Returns whether the process or the system has no more file descriptors.
@@ -44,6 +49,10 @@ mod tests {
         assert_eq!(
             os_error_text(&io::Error::other("unexpected end")),
             "unexpected end"
+        );
+        assert_eq!(
+            without_error_numbers("a: not a directory (os error 20); b: full (os error 28)"),
+            "a: not a directory; b: full"
         );
     }
 }

@@ -19,6 +19,7 @@ use crate::intervals::{
     DeviceInterval, DeviceState, IncidentSummary, IntervalRows, OngoingIncident,
 };
 use crate::judge::Verdict;
+use crate::os_error::without_error_numbers;
 use crate::report::layout::number_format::duration;
 use crate::report::native::{event_text, sort_value};
 use crate::sanitize::sanitize;
@@ -268,9 +269,10 @@ impl App {
     }
 
     /// Shows a message for some seconds.
-    pub(crate) fn say(&mut self, text: impl Into<String>) {
+    pub(crate) fn say(&mut self, text: impl AsRef<str>) {
         const SHOWN_S: f64 = 6.0;
-        self.message = Some((text.into(), self.now_s + SHOWN_S));
+        let text = without_error_numbers(text.as_ref());
+        self.message = Some((text, self.now_s + SHOWN_S));
     }
 
     /// The seconds by which the next interval is late; `None` while it is not.
