@@ -70,6 +70,7 @@ impl<R: Read> Reader<R> {
         let mut copies = FirstCopies::new(self.local.clone());
         let before = self.lines.number;
         let mut ahead = Ahead::default();
+        let mut is_text = true;
         while let Some(line) = self.lines.look_ahead(&mut ahead)? {
             let number = before + ahead.lines;
             match LineKind::of(line, true, false, false) {
@@ -79,6 +80,8 @@ impl<R: Read> Reader<R> {
                 _ if line.len() > MAX_LINE_BYTES => continue,
                 _ => {}
             }
+            // A program contains the words of any log. A line of zeros is a hole in a file.
+            is_text &= !line.contains(&0) || line.starts_with(&[0]);
             let Ok(text) = std::str::from_utf8(line) else {
                 continue;
             };
@@ -91,7 +94,7 @@ impl<R: Read> Reader<R> {
                 if is_of_linux_2_4(line) {
                     return Err(linux_2_4(number));
                 }
-                if !is_of_other_system(text) && log.recognize(text) {
+                if is_text && !is_of_other_system(text) && log.recognize(text) {
                     self.state.is_log = true;
                     return Ok(Kind::NewLog(Box::new(log)));
                 }

@@ -12,9 +12,15 @@ fn a_binary_file_is_an_error() {
         "analyze -",
         "iostat --from -",
     ] {
-        let (_, err, code) = output(words, b"\x7fELF\0\0\xff\xfe\n\0\n");
-        let message = "blkstat: standard input is not a text file; expected a diskstats capture\n";
-        assert_eq!((err.as_str(), code), (message, 2), "{words}");
+        // A program may contain the words with which a log begins.
+        let log = "\nLinux 6.1.0 (db1) \t11/24/26 \t_x86_64_\t(2 CPU)\n";
+        for rest in ["\n\0\n", log] {
+            let program = [b"\x7fELF\0\0\xff\xfe", rest.as_bytes()].concat();
+            let (_, err, code) = output(words, program);
+            let message =
+                "blkstat: standard input is not a text file; expected a diskstats capture\n";
+            assert_eq!((err.as_str(), code), (message, 2), "{words}");
+        }
     }
 }
 
