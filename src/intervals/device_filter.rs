@@ -74,6 +74,8 @@ pub(super) struct DeviceFilter<'a> {
     found: Vec<bool>,
     /// True if the pattern matched a device.
     has_match: bool,
+    /// True if `--exclude` left a device.
+    has_remaining: bool,
 }
 
 impl<'a> DeviceFilter<'a> {
@@ -88,6 +90,7 @@ impl<'a> DeviceFilter<'a> {
             exclude: compile("--exclude", selection.exclude.as_deref())?,
             found: vec![false; selection.devices.len()],
             has_match: false,
+            has_remaining: false,
         })
     }
 
@@ -132,6 +135,7 @@ impl<'a> DeviceFilter<'a> {
                 is_requested: requested[index],
                 is_excluded: excluded[index],
             });
+            self.has_remaining |= !excluded[index];
         }
         let mut order: Vec<usize> = (0..devices.len()).collect();
         order.sort_by_cached_key(|index| {
@@ -258,13 +262,19 @@ impl<'a> DeviceFilter<'a> {
             Some(count) => format!(" in the first {count} intervals"),
         };
         let message = match names.as_slice() {
-            [] => {
-                let pattern = self.selection.regex.as_ref()?;
-                if self.has_match {
-                    return None;
+            [] => match (&self.selection.regex, &self.selection.exclude) {
+                (Some(pattern), _) if !self.has_match => {
+                    format!("no device matches '{}'{searched}", sanitize(pattern))
                 }
-                format!("no device matches '{}'{searched}", sanitize(pattern))
-            }
+                // On the running system, others may appear.
+                (_, Some(pattern)) if !self.has_remaining && capture.is_some() => {
+                    format!(
+                        "--exclude '{}' leaves no device{searched}",
+                        sanitize(pattern)
+                    )
+                }
+                _ => return None,
+            },
             _ if !searched.is_empty() => format!("{} not found{searched}", quoted.join(", ")),
             [name] => {
                 let mut known = Vec::new();

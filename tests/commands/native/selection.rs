@@ -191,7 +191,6 @@ fn excluded_devices_are_left_out_of_every_line_and_of_the_total() {
     for (words, rows) in [
         ("", &["sda,1.0", "total,1.0"][..]),
         ("--exclude ^sdb", &["sda,1.0", "total,1.0"]),
-        ("--exclude ^sda", &[]),
         // A device that is named is shown.
         ("sda --exclude ^sd", &["sda,1.0", "total,1.0"]),
         (
@@ -207,6 +206,17 @@ fn excluded_devices_are_left_out_of_every_line_and_of_the_total() {
         assert_eq!((err.as_str(), code), ("", 0), "{words}");
         let printed: Vec<&str> = out.lines().skip(1).collect();
         assert_eq!(printed, rows, "{words}");
+    }
+    for (words, why) in [
+        ("--exclude ^sd", "leaves no device"),
+        (
+            "--exclude ^sd 1 1",
+            "leaves no device in the first interval",
+        ),
+    ] {
+        let (_, err, code) = output(&format!("--from - {words}"), late_sdb());
+        let message = format!("blkstat: standard input: --exclude '^sd' {why}\n");
+        assert_eq!((err, code), (message, 1), "{words}");
     }
     let (_, err, code) = output("--exclude [ --from -", late_sdb());
     assert!(
