@@ -114,11 +114,11 @@ fn slot(devices: &mut Vec<Device>, index: usize) -> &mut Device {
 pub(super) const MAX_LINE_BYTES: usize = 64 * 1024;
 
 /// The maximum number of devices in a sample, far more than hosts have: a few bytes of compressed data must not fill
-/// the memory, of which `analyze` takes 30 KB for a device that is busy in a few intervals.
-pub(super) const MAX_DEVICES_PER_SAMPLE: usize = 32_768;
+/// the memory, of which `analyze` takes 25 KB for a device that is busy in a few intervals.
+pub(super) const MAX_DEVICES_PER_SAMPLE: usize = 40_000;
 
 /// The maximum number of devices in all samples of a capture: some kilobytes are kept of each that is gone.
-pub(super) const MAX_DEVICES_PER_CAPTURE: usize = 32_768;
+pub(super) const MAX_DEVICES_PER_CAPTURE: usize = 40_000;
 
 /// The longest name of a device with a recorded baseline; the kernel's names have at most 32 bytes.
 pub(super) const MAX_BASELINE_NAME_BYTES: usize = 256;

@@ -406,6 +406,8 @@ fn assessment_of(mut latencies: Vec<Latency>) -> Assessment {
     let verdict = verdicts.max().unwrap_or(Verdict::Ok);
     latencies.sort_by_key(|latency| latency.verdict != verdict);
     let mut assessment = Assessment::without_evidence(verdict);
+    // Much of this is kept for long.
+    assessment.evidence.reserve_exact(latencies.len());
     for latency in latencies {
         match latency.direction {
             IoDirection::Reads | IoDirection::Both => {

@@ -315,7 +315,7 @@ fn devices_beyond_the_limits_are_skipped() {
             .collect::<Vec<_>>(),
         [MAX_DEVICES_PER_SAMPLE, 1]
     );
-    let message = "sample exceeds 32768 devices or 32 MiB; remaining devices skipped".to_owned();
+    let message = "sample exceeds 40000 devices or 32 MiB; remaining devices skipped".to_owned();
     assert_eq!(
         warnings,
         [(MAX_DEVICES_PER_SAMPLE as u64 + 2, message.clone())]
@@ -505,8 +505,8 @@ fn devices_beyond_those_of_any_capture_are_skipped() {
     }
     let (samples, warnings) = read(text.as_bytes());
     let counts: Vec<usize> = samples.iter().map(|sample| sample.2.len()).collect();
-    assert_eq!(counts, [20_000, 12_768]);
-    let skipped = "capture exceeds 32768 devices; further devices skipped";
+    assert_eq!(counts, [20_000, 20_000]);
+    let skipped = "capture exceeds 40000 devices; further devices skipped";
     let of_limit = |warning: &&(u64, String)| warning.1 == skipped;
     assert_eq!(warnings.iter().filter(of_limit).count(), 1, "{warnings:?}");
 }
