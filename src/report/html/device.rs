@@ -309,7 +309,7 @@ fn push_stack(queues: &QueueByLayer, device: &str, out: &mut String) {
     if links_of(queues, device).next().is_none() {
         return;
     }
-    out.push_str("<figure class=\"stack\"><figcaption><b>Where requests wait</b> <span class=\"q\">At which layer? Mean queue and latency; filled: requests wait there. </span></figcaption><div class=\"layers\">");
+    out.push_str("<figure class=\"stack\"><figcaption><b>Where requests wait</b> <span class=\"q\">At which layer? Mean queue and latency of the whole time; filled: requests wait there. </span></figcaption><div class=\"layers\">");
     let mut drawn: Vec<&str> = Vec::new();
     for link in links_of(queues, device) {
         if !drawn.contains(&link.above.as_str()) {

@@ -591,7 +591,7 @@ pub(super) fn push_cgroup_table(usage: &UsageHistory, out: &mut String) {
     if all <= 0.0 || cgroups.is_empty() {
         return;
     }
-    out.push_str("<div class=\"scroll\"><table><thead><tr><th>cgroup<th class=\"n\">share<th class=\"n\">MiB/s, mean<th>limit</tr></thead><tbody>");
+    out.push_str("<div class=\"scroll\"><table><thead><tr><th>cgroup<th class=\"n\">share<th class=\"n\">MiB/s, mean of the whole time<th>limit</tr></thead><tbody>");
     for cgroup in cgroups.iter().take(10) {
         *out += &format!(
             "<tr><td class=\"long\" title=\"{}\">{}<td class=\"n\">{}<td class=\"n\">{}<td>{}</tr>",
@@ -617,7 +617,7 @@ pub(super) fn push_program_table(usage: &UsageHistory, out: &mut String) {
     if usage.programs.is_empty() {
         return;
     }
-    out.push_str("<div class=\"scroll\"><table><thead><tr><th>process<th class=\"n\">MiB/s, mean<th>cgroup</tr></thead><tbody>");
+    out.push_str("<div class=\"scroll\"><table><thead><tr><th>process, all devices<th class=\"n\">MiB/s, mean of the whole time<th>cgroup</tr></thead><tbody>");
     for (program, bytes) in usage.programs.iter().take(MAX_PROGRAMS) {
         let cgroup = program.cgroup.as_deref().map(cgroup_name);
         *out += &format!(
