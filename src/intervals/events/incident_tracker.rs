@@ -521,25 +521,63 @@ impl ProgramVotes {
 /// The mean number of requests at a time from which a kind of requests may be what somebody waits for.
 const MIN_WAITING_QUEUE: f64 = 0.1;
 
-/// Returns the kind of requests that suffers most and its latency before the trouble: those that take the largest multiple of
-/// what they took before or, if that is not known, most of the time. A kind that hardly anyone waits for comes last. `None` if
-/// none completed in a time that the kernel counts.
-fn requests_and_latency(trouble: &Trouble<'_>) -> (Option<IoDirection>, Option<f64>) {
-    let (mut slowest, mut before_ms, mut worst) = (None, None, (false, 0.0, 0.0));
-    for kind in KINDS {
+/// What a kind of requests suffers.
+struct Suffering {
+    kind: IoDirection,
+    before_ms: Option<f64>,
+    /// The multiple of the latency before; 1 if that is not known.
+    multiple: f64,
+    queue: f64,
+}
+
+impl Suffering {
+    /// Two multiples are much the same below this quotient.
+    const MUCH_THE_SAME: f64 = 1.5;
+
+    /// `None` if none completed in a time that the kernel counts.
+    fn of(kind: IoDirection, trouble: &Trouble<'_>) -> Option<Self> {
         let requests = trouble.device.judged.requests(kind);
-        let Some(await_ms) = requests.await_ms().filter(|ms| *ms > 0.0) else {
-            continue;
-        };
-        let queue = requests.queue().unwrap_or(0.0);
-        let before = trouble.events.latency_before_ms(kind);
-        let multiple = await_ms / before.unwrap_or(await_ms);
-        let harm = (queue >= MIN_WAITING_QUEUE, multiple, queue);
-        if harm > worst {
-            (slowest, before_ms, worst) = (Some(kind), before, harm);
+        let await_ms = requests.await_ms().filter(|ms| *ms > 0.0)?;
+        let before_ms = trouble.events.latency_before_ms(kind);
+        Some(Self {
+            kind,
+            before_ms,
+            multiple: await_ms / before_ms.unwrap_or(await_ms),
+            queue: requests.queue().unwrap_or(0.0),
+        })
+    }
+
+    fn is_worse_than(&self, other: &Self) -> bool {
+        let [waits, other_waits] = [self, other].map(|one| one.queue >= MIN_WAITING_QUEUE);
+        if waits != other_waits {
+            return waits;
+        }
+        let quotient = self.multiple / other.multiple;
+        if quotient.max(1.0 / quotient) < Self::MUCH_THE_SAME {
+            return self.queue > other.queue;
+        }
+        quotient > 1.0
+    }
+}
+
+/// Returns the kind of requests that suffers most and its latency before the trouble: those that take the largest multiple of
+/// what they took before or, where that is much the same or not known, most of the time. A kind that hardly anyone waits for
+/// comes last. `None` if none completed in a time that the kernel counts.
+fn requests_and_latency(trouble: &Trouble<'_>) -> (Option<IoDirection>, Option<f64>) {
+    let mut worst: Option<Suffering> = None;
+    for kind in KINDS {
+        if let Some(suffering) = Suffering::of(kind, trouble)
+            && worst
+                .as_ref()
+                .is_none_or(|worst| suffering.is_worse_than(worst))
+        {
+            worst = Some(suffering);
         }
     }
-    (slowest, before_ms)
+    let Some(worst) = worst else {
+        return (None, None);
+    };
+    (Some(worst.kind), worst.before_ms)
 }
 
 /// Returns whether a device, with these devices `below` it, is the victim rather than `other`: it is stacked on it. A disk
@@ -561,6 +599,30 @@ mod examples {
                 Moment::default(),
                 true,
             )
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_requests_that_suffer_most_have_the_largest_multiple_or_queue() {
+        let suffering = |multiple, queue| Suffering {
+            kind: IoDirection::Reads,
+            before_ms: None,
+            multiple,
+            queue,
+        };
+        for (worse, other) in [
+            ((22.4, 7.5), (23.3, 1.2)),
+            ((10.0, 0.5), (2.0, 5.0)),
+            // Hardly anyone waits for the other.
+            ((1.0, 0.2), (50.0, 0.01)),
+        ] {
+            let [worse, other] = [worse, other].map(|(multiple, queue)| suffering(multiple, queue));
+            assert!(worse.is_worse_than(&other) && !other.is_worse_than(&worse));
         }
     }
 }
