@@ -57,6 +57,19 @@ struct Followed {
     was_at_limit: bool,
 }
 
+impl Followed {
+    /// Notes a break in time: the next step does not follow the latest.
+    fn interrupt(&mut self) {
+        if let Some(judge) = &mut self.judge {
+            judge.interrupt();
+        }
+        self.peers = PeerHistory::default();
+        self.idle_s = None;
+        self.limit = None;
+        self.was_at_limit = false;
+    }
+}
+
 #[derive(Debug, Default)]
 pub struct HostJudge {
     mode: Mode,
@@ -149,13 +162,7 @@ impl HostJudge {
     /// Notes a break in time: the next step does not follow the latest. What was learned stays.
     pub fn interrupt(&mut self) {
         for device in self.devices.values_mut() {
-            if let Some(judge) = &mut device.judge {
-                judge.interrupt();
-            }
-            device.peers = PeerHistory::default();
-            device.idle_s = None;
-            device.limit = None;
-            device.was_at_limit = false;
+            device.interrupt();
         }
         self.shared_limits.clear();
         self.health.interrupt();
@@ -171,16 +178,18 @@ impl HostJudge {
         if !matches!(self.mode, Mode::Live) {
             *self.generations.entry(name.to_owned()).or_default() += 1;
         }
-        let is_kept = match self.mode {
-            Mode::Live => device.identity.is_some() && self.known.0.len() < MAX_REMEMBERED,
-            Mode::FirstRun => true,
-            Mode::SecondRun => false,
+        let key = match (&self.mode, device.identity) {
+            // It may have become known after the judge started.
+            (Mode::Live, Some(identity)) => identity,
+            (Mode::FirstRun, _) => device.key,
+            (Mode::Live, None) | (Mode::SecondRun, _) => return,
         };
+        let is_full = matches!(self.mode, Mode::Live) && self.known.0.len() >= MAX_REMEMBERED;
         if let Some(mut judge) = device.judge
-            && is_kept
+            && (!is_full || self.known.0.contains_key(&key))
         {
             judge.knowledge.forget_steps();
-            self.known.0.insert(device.key, judge.knowledge);
+            self.known.0.insert(key, judge.knowledge);
         }
     }
 
@@ -295,10 +304,7 @@ impl HostJudge {
             self.forget(name);
             return;
         }
-        if let Some(judge) = &mut device.judge {
-            judge.interrupt();
-        }
-        device.peers = PeerHistory::default();
+        device.interrupt();
     }
 
     /// The loads of whole disks, which are compared with each other; `None` for other devices, and without data.
@@ -430,8 +436,10 @@ impl HostJudge {
     /// it, and does so again at once if it comes near while the device is still in trouble.
     fn judge_limits(&mut self, step: &Step<'_>, assessments: &mut [Option<Assessment>]) {
         let mut in_force: Vec<Limit> = Vec::new();
-        for device in self.devices.values() {
-            in_force.extend(device.limit.clone());
+        for device in step.devices {
+            if let Some(followed) = self.devices.get(device.name) {
+                in_force.extend(followed.limit.clone());
+            }
         }
         if step.attribution.is_none() && in_force.is_empty() {
             return;

@@ -393,9 +393,11 @@ impl Writer<'_> {
                 block = self.block(&sample, true);
             }
         }
+        let stall = self.stall.clone();
         let bytes = match self.write_block(&block) {
             Err(error) if is_kind(&error, &[ErrorKind::FileTooLarge]) && self.has_samples() => {
                 self.recover(Loss::Full)?;
+                self.stall = self.stall.take().or(stall);
                 let block = self.block(&sample, true);
                 self.write_block(&block)?
             }
@@ -429,7 +431,7 @@ impl Writer<'_> {
     }
 
     /// Returns the text of a sample, with the notes that precede it.
-    fn block(&mut self, sample: &SampleBlock, has_header: bool) -> Vec<u8> {
+    fn block(&self, sample: &SampleBlock, has_header: bool) -> Vec<u8> {
         let mut block = Vec::new();
         if has_header {
             block.extend_from_slice(&self.header);

@@ -283,7 +283,7 @@ impl Observer for Publisher<'_> {
             let address = server.address();
             let hosts = Hosts::new(address.ip(), &self.export.allow_host);
             server.start(hosts, &self.published)?;
-            let reach = if address.ip().is_loopback() {
+            let reach = if address.ip().to_canonical().is_loopback() {
                 ", to this host only"
             } else {
                 ""

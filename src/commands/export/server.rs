@@ -276,7 +276,7 @@ impl Hosts {
     pub(super) fn new(listens_at: IpAddr, allowed: &[String]) -> Self {
         Self {
             allowed: allowed.to_vec(),
-            are_all: allowed.is_empty() && !listens_at.is_loopback(),
+            are_all: allowed.is_empty() && !listens_at.to_canonical().is_loopback(),
         }
     }
 
@@ -448,6 +448,7 @@ mod tests {
     #[test]
     fn on_this_host_only_its_own_names_are_answered() {
         let local = Hosts::new("127.0.0.1".parse().unwrap(), &[]);
+        let mapped = Hosts::new("::ffff:127.0.0.1".parse().unwrap(), &[]);
         let named = Hosts::new("::1".parse().unwrap(), &["db1.example.org".to_owned()]);
         let open = Hosts::new("0.0.0.0".parse().unwrap(), &[]);
         let closed = Hosts::new("0.0.0.0".parse().unwrap(), &["db1.example.org".to_owned()]);
@@ -471,6 +472,7 @@ mod tests {
         ] {
             let found = [&local, &named, &open, &closed].map(|hosts| hosts.contain(host));
             assert_eq!(found, expected, "{host}");
+            assert_eq!(mapped.contain(host), local.contain(host), "{host}");
         }
     }
 }

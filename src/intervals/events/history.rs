@@ -266,13 +266,14 @@ impl DeviceEvents {
         (before.seconds > 0.0).then(|| count / before.seconds)
     }
 
-    /// The mean latency of a kind of requests in the recent steps before the event that goes on; `None` if none completed, or
-    /// if they took as long as they do now.
+    /// The mean latency of a kind of requests in the recent steps before the event that goes on; `None` if none completed, if
+    /// they took less than the kernel counts, or as long as they do now.
     pub(super) fn latency_before_ms(&self, requests: IoDirection) -> Option<f64> {
         let kind = KINDS.iter().position(|kind| *kind == requests)?;
         let (ms, count) = self.before()?.kinds[kind];
         let (now_ms, now_count) = self.recent.back()?.kinds[kind];
         let before_ms = ms / count;
-        (count > 0.0 && now_count > 0.0 && before_ms < now_ms / now_count).then_some(before_ms)
+        let is_known = count > 0.0 && now_count > 0.0 && before_ms > 0.0;
+        (is_known && before_ms < now_ms / now_count).then_some(before_ms)
     }
 }

@@ -196,7 +196,8 @@ fn peak_text(
         && let Some(owner) = limit.owner
     {
         let owner = cgroup_name(&owner);
-        text += &format!("; the limit is that of {owner}, not of the device");
+        let lead = if text.is_empty() { "The" } else { "; the" };
+        text += &format!("{lead} limit is that of {owner}, not of the device");
     }
     text
 }
@@ -270,10 +271,8 @@ pub(super) fn push_table(
         out.push_str("</details>");
     }
     if incidents.len() > shown {
-        *out += &format!(
-            "<p class=\"note\">and {} smaller incidents</p>",
-            incidents.len() - shown
-        );
+        let more = counted((incidents.len() - shown) as u64, "smaller incident");
+        *out += &format!("<p class=\"note\">and {more}</p>");
     }
 }
 
@@ -658,9 +657,7 @@ pub(super) fn push_blocked_tasks(history: &History, time: &TimeAxis, out: &mut S
     }
     out.push_str("</tbody></table></div>");
     if tasks.len() > MAX_TASKS {
-        *out += &format!(
-            "<p class=\"note\">and {} more tasks</p>",
-            tasks.len() - MAX_TASKS
-        );
+        let more = counted((tasks.len() - MAX_TASKS) as u64, "more task");
+        *out += &format!("<p class=\"note\">and {more}</p>");
     }
 }
