@@ -34,7 +34,13 @@ pub(crate) fn request(address: &str, method: &str, path: &str, headers: &str) ->
 
 /// Sends bytes and returns the answer.
 pub(crate) fn exchange(address: &str, bytes: &[u8]) -> Answer {
+    exchange_after(Duration::ZERO, address, bytes)
+}
+
+/// The same, over a network that takes a while.
+pub(crate) fn exchange_after(delay: Duration, address: &str, bytes: &[u8]) -> Answer {
     let mut stream = TcpStream::connect(address).unwrap();
+    std::thread::sleep(delay);
     stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     // The server may answer and close before it has read everything.
     let _ = stream.write_all(bytes);

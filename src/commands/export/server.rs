@@ -2,19 +2,17 @@
 //!
 //! The server answers GET and HEAD of three paths and reads no bodies. A connection serves one request, within a few seconds,
 //! so that none stays idle between scrapes, and all of them share the text of an interval. Whoever has asked is answered before
-//! the next connection is accepted, and where there are too many connections, one that has sent nothing ends first: a client that
-//! is slow, broken or hostile delays nobody else.
+//! the next connection is accepted, and where there are too many connections, the oldest of those that have not sent a whole
+//! request ends first: a client that is slow, broken or hostile delays nobody else.
 //!
 //! It uses hyper on a single thread of tokio: both are maintained, and parse hostile input in much of the network.
 //! tiny_http, which is smaller, was last released in 2022 and cannot limit the time of a connection.
 
 use core::net::{IpAddr, SocketAddr};
 use std::convert::Infallible;
-use std::io::{self, IoSlice};
-use std::pin::Pin;
+use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
-use std::task::{Context as TaskContext, Poll, ready};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -26,7 +24,6 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode, header};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rustix::process::{Resource, getrlimit};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::runtime::Runtime;
 use tokio::task::AbortHandle;
@@ -126,17 +123,10 @@ fn max_connections() -> usize {
         .clamp(MIN_CONNECTIONS, MAX_CONNECTIONS)
 }
 
-/// The state of a connection that has sent nothing.
-const SILENT: u8 = 0;
-/// That of one that has sent a part of a request.
-const ASKING: u8 = 1;
-/// That of one whose request is being answered.
-const ANSWERED: u8 = 2;
-
-/// A connection: the task that serves it, and how far it is.
+/// A connection: the task that serves it, and whether its request is being answered.
 struct Connection {
     task: AbortHandle,
-    state: Arc<AtomicU8>,
+    is_answered: Arc<AtomicBool>,
 }
 
 /// Accepts connections.
@@ -150,11 +140,12 @@ async fn serve(listener: TcpListener, answers: Arc<Answers>) {
                 if connections.len() >= max {
                     make_room(&mut connections, max);
                 }
-                let state = Arc::new(AtomicU8::new(SILENT));
-                let connection = serve_connection(stream, Arc::clone(&state), Arc::clone(&answers));
+                let is_answered = Arc::new(AtomicBool::new(false));
+                let connection =
+                    serve_connection(stream, Arc::clone(&is_answered), Arc::clone(&answers));
                 connections.push(Connection {
                     task: tokio::spawn(connection).abort_handle(),
-                    state,
+                    is_answered,
                 });
             }
             Err(error) if is_lack_of_resources(&error) => {
@@ -171,26 +162,24 @@ async fn serve(listener: TcpListener, answers: Arc<Answers>) {
 }
 
 /// Makes connections fewer than `max`: forgets those that have ended, and if there are none, ends the oldest of those that have
-/// sent nothing, then of those that have sent a part of a request, and then of those that are being answered.
+/// not sent a whole request, then of those that are being answered. An honest client sends its request soon after it connects, so
+/// that those who wait to send theirs, or the rest of it, are older.
 fn make_room(connections: &mut Vec<Connection>, max: usize) {
     connections.retain(|connection| !connection.task.is_finished());
-    let state = |connection: &Connection| connection.state.load(Ordering::Relaxed);
-    if connections.len() >= max
-        && let Some(least) = connections.iter().map(state).min()
-        && let Some(at) = connections.iter().position(|one| state(one) == least)
-    {
+    if connections.len() < max {
+        return;
+    }
+    let waits = |connection: &Connection| !connection.is_answered.load(Ordering::Relaxed);
+    let at = connections.iter().position(waits).unwrap_or(0);
+    if at < connections.len() {
         connections.remove(at).task.abort();
     }
 }
 
 /// Answers one request.
-async fn serve_connection(stream: TcpStream, state: Arc<AtomicU8>, answers: Arc<Answers>) {
-    let stream = Watched {
-        stream,
-        state: Arc::clone(&state),
-    };
+async fn serve_connection(stream: TcpStream, is_answered: Arc<AtomicBool>, answers: Arc<Answers>) {
     let answer = service_fn(move |request: Request<Incoming>| {
-        state.store(ANSWERED, Ordering::Relaxed);
+        is_answered.store(true, Ordering::Relaxed);
         let response = answers.answer(&request);
         async move { Ok::<_, Infallible>(response) }
     });
@@ -204,61 +193,6 @@ async fn serve_connection(stream: TcpStream, state: Arc<AtomicU8>, answers: Arc<
     // A client that does not finish its request or does not read its answer gets no more time. Errors are ignored,
     // because they are the client's.
     let _ = tokio::time::timeout(MAX_CONNECTION_TIME, connection).await;
-}
-
-/// A stream that notes its first bytes.
-struct Watched {
-    stream: TcpStream,
-    state: Arc<AtomicU8>,
-}
-
-impl AsyncRead for Watched {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut TaskContext<'_>,
-        into: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = into.filled().len();
-        ready!(Pin::new(&mut self.stream).poll_read(context, into))?;
-        if into.filled().len() > before {
-            self.state.fetch_max(ASKING, Ordering::Relaxed);
-        }
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl AsyncWrite for Watched {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut TaskContext<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut TaskContext<'_>,
-        parts: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, parts)
-    }
-
-    /// Otherwise, hyper would copy each answer to put its head before it.
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut TaskContext<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(
-        mut self: Pin<&mut Self>,
-        context: &mut TaskContext<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
-    }
 }
 
 /// The host names that requests may be for.

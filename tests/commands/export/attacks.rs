@@ -10,11 +10,13 @@ use std::time::{Duration, Instant};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::support::fake_root::{FakeRoot, busy_line};
-use crate::support::http::{Exporter, request};
+use crate::support::http::{Exporter, exchange_after};
 use crate::support::process::{Usage, usage};
 
 /// The longest time until an honest client has its answer.
 const MAX_ANSWER: Duration = Duration::from_secs(1);
+/// The time from the connection of an honest client to its request, as over a network.
+const DELAY: Duration = Duration::from_millis(30);
 /// The most memory of the exporter, in KiB.
 const MAX_RESIDENT_KIB: u64 = 64 * 1024;
 /// The time between two bursts. The exporter under test is not optimized, and shares the processors with its attackers.
@@ -24,7 +26,7 @@ const REQUEST: &[u8] = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
 /// Goes on until a time.
 type Attack = fn(&str, Instant);
 
-const ATTACKS: [(&str, Attack); 10] = [
+const ATTACKS: [(&str, Attack); 11] = [
     ("bursts of 50 connections", |address, end| {
         burst(address, end, 50)
     }),
@@ -36,6 +38,7 @@ const ATTACKS: [(&str, Attack); 10] = [
     }),
     ("idle connections", idle),
     ("slow requests", slow_requests),
+    ("requests that never end", unfinished_requests),
     ("answers that are not read", unread_answers),
     ("hang-ups", hang_ups),
     ("resets", resets),
@@ -87,6 +90,21 @@ fn slow_requests(address: &str, end: Instant) {
         streams.iter_mut().for_each(|stream| send(stream, b"G"));
         streams.extend(connect(address));
         thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// More than the server holds, and new ones all the time.
+fn unfinished_requests(address: &str, end: Instant) {
+    let mut streams = Vec::new();
+    while Instant::now() < end {
+        let mut stream = connect(address);
+        stream
+            .iter_mut()
+            .for_each(|stream| send(stream, b"GET /metrics HTTP/1.1\r\nX: "));
+        streams.extend(stream);
+        if streams.len() > 600 {
+            thread::sleep(PAUSE / 25);
+        }
     }
 }
 
@@ -152,9 +170,10 @@ fn pipelined(address: &str, end: Instant) {
 /// Asks again and again until a time. Returns the longest time to an answer.
 fn be_honest(address: &str, end: Instant, attack: &str) -> Duration {
     let mut longest = Duration::ZERO;
+    let text = format!("GET /metrics HTTP/1.0\r\nHost: {address}\r\n\r\n");
     while Instant::now() < end {
         let asked = Instant::now();
-        let answer = request(address, "GET", "/metrics", "");
+        let answer = exchange_after(DELAY, address, text.as_bytes());
         longest = longest.max(asked.elapsed());
         assert_eq!(answer.status, 200, "{attack}: after {:?}", asked.elapsed());
         assert!(answer.text().ends_with('\n'), "{attack}: the answer is cut");
