@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -16,7 +16,7 @@ use crate::exit::Exit;
 use crate::intervals::{Detail, DeviceSelection};
 use crate::report::html::Page;
 use crate::sanitize::{path_text, sanitize};
-use crate::sink::{check_new_file, write_page_atomically};
+use crate::sink::{check_new_file, is_recording, is_same_file, write_page_atomically};
 use crate::source::{Input, read_hostname};
 
 #[derive(Args, Clone, Debug)]
@@ -71,7 +71,7 @@ impl Report {
         let writes_to_output = output.as_os_str() == "-";
         if !writes_to_output {
             // Check this before the analysis, which may take long.
-            check_new_file(&output, &name, self.force)?;
+            check_output(&output, &name, self.force, &input)?;
         }
         let time_zone = context.time_zone();
         let baselines = self
@@ -111,7 +111,7 @@ impl Report {
             return Ok(exit);
         }
         // Check again: another program may have written the file meanwhile.
-        check_new_file(&output, &name, self.force)?;
+        check_output(&output, &name, self.force, &input)?;
         write_page_atomically(&output, html.as_bytes())
             .with_context(|| format!("cannot write {name}"))?;
         // The user did not choose it.
@@ -120,6 +120,19 @@ impl Report {
         }
         Ok(exit)
     }
+}
+
+/// Checks that a file can be made, or overwritten with `may_overwrite`: never a capture, which may be read or go on.
+///
+/// # Errors
+/// If it cannot.
+fn check_output(path: &Path, name: &str, may_overwrite: bool, input: &Input) -> Result<()> {
+    check_new_file(path, name, may_overwrite)?;
+    let mut captures = input.from.iter().chain(&input.more);
+    if is_recording(path) || captures.any(|capture| is_same_file(capture, path)) {
+        bail!("{name} is a capture; name another file for the page");
+    }
+    Ok(())
 }
 
 /// Returns the name of a page in the current directory: that of the capture with `.html` in place of its last

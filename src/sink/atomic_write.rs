@@ -40,6 +40,24 @@ pub fn check_new_file(path: &Path, name: &str, may_overwrite: bool) -> Result<()
     }
 }
 
+/// Returns whether what is read and what is written are one regular file, by whatever names; `-` is standard input and output.
+pub fn is_same_file(from: &Path, to: &Path) -> bool {
+    let from = if from.as_os_str() == "-" {
+        Path::new("/dev/stdin")
+    } else {
+        from
+    };
+    let to = if to.as_os_str() == "-" {
+        Path::new("/dev/stdout")
+    } else {
+        to
+    };
+    let (Ok(from), Ok(to)) = (std::fs::metadata(from), std::fs::metadata(to)) else {
+        return false;
+    };
+    from.is_file() && (from.dev(), from.ino()) == (to.dev(), to.ino())
+}
+
 /// Replaces a file atomically: at any time its contents are either the old or the new ones.
 ///
 /// # Errors

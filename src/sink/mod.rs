@@ -7,11 +7,11 @@ mod recording;
 mod write_queue;
 
 pub use self::atomic_write::{
-    IfExists, block_device_message, check_new_file, remove_file, replace_file, rotated_name,
-    write_atomically, write_page_atomically,
+    IfExists, block_device_message, check_new_file, is_same_file, remove_file, replace_file,
+    rotated_name, write_atomically, write_page_atomically,
 };
 pub use self::gzip::gzip_bytes;
-pub use self::recording::{RecordingFile, Rotation};
+pub use self::recording::{RecordingFile, Rotation, is_recording};
 pub use self::write_queue::{
     Destination, EndOnDrop, OutputError, SampleBlock, WriteProgress, WriteQueue, write_recording,
 };

@@ -442,19 +442,9 @@ impl RecordingFile {
 /// # Errors
 /// If it is of something else.
 fn check_head(start: &[u8]) -> io::Result<()> {
-    let mut text = start.to_vec();
-    if Compression::detect(start) == Some(Compression::Gzip) {
-        text.clear();
-        // What is damaged ends early.
-        let _ = GzDecoder::new(start)
-            .take(HEAD_BYTES)
-            .read_to_end(&mut text);
-    }
-    let is_recorded = text
-        .split(|byte| *byte == b'\n')
-        .any(|line| CAPTURE_STARTS.iter().any(|first| line.starts_with(first)));
+    let text = decompressed(start);
     let is_beginning = CAPTURE_STARTS.iter().any(|first| first.starts_with(&text));
-    if is_recorded || is_beginning || text.iter().all(|byte| *byte == 0) {
+    if has_recorded_line(&text) || is_beginning || text.iter().all(|byte| *byte == 0) {
         return Ok(());
     }
     let text = String::from_utf8_lossy(&text);
@@ -470,6 +460,34 @@ fn check_head(start: &[u8]) -> io::Result<()> {
         sanitize(&found)
     );
     Err(io::Error::new(ErrorKind::Unsupported, message))
+}
+
+/// Returns whether a file begins as a recording does.
+pub fn is_recording(path: &Path) -> bool {
+    let mut start = Vec::new();
+    if let Ok(file) = OpenOptions::new().read(true).open(path) {
+        // What cannot be read is none.
+        let _ = file.take(HEAD_BYTES).read_to_end(&mut start);
+    }
+    has_recorded_line(&decompressed(&start))
+}
+
+/// The text of the beginning of a file, which may be compressed.
+fn decompressed(start: &[u8]) -> Vec<u8> {
+    if Compression::detect(start) != Some(Compression::Gzip) {
+        return start.to_vec();
+    }
+    let mut text = Vec::new();
+    // What is damaged ends early.
+    let _ = GzDecoder::new(start)
+        .take(HEAD_BYTES)
+        .read_to_end(&mut text);
+    text
+}
+
+fn has_recorded_line(text: &[u8]) -> bool {
+    text.split(|byte| *byte == b'\n')
+        .any(|line| CAPTURE_STARTS.iter().any(|first| line.starts_with(first)))
 }
 
 /// Returns whether a new file of this name is compressed.

@@ -2,7 +2,6 @@
 //! a capture of any form as a recording.
 
 use std::collections::HashSet;
-use std::fs::canonicalize;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +20,7 @@ use crate::counters::{DeviceNumber, HealthFacts, Sample};
 use crate::exit::{Exit, NoData};
 use crate::known_baselines::BaselineStore;
 use crate::sanitize::sanitize;
-use crate::sink::{Destination, OutputError, SampleBlock};
+use crate::sink::{Destination, OutputError, SampleBlock, is_same_file};
 use crate::source::{Live, Replay, copy_capture_range, read_recording_header};
 use crate::topology::Topology;
 use crate::units::SampleTime;
@@ -236,10 +235,7 @@ impl Record {
         name: &str,
         context: &mut RunContext<'_>,
     ) -> Result<Exit> {
-        if let Ok(from) = canonicalize(from)
-            && let Ok(file) = canonicalize(&self.file)
-            && file == from
-        {
+        if is_same_file(from, &self.file) {
             bail!("{name} is the capture itself; convert it to another file");
         }
         let zone = context.time_zone();

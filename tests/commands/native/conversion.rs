@@ -116,14 +116,17 @@ fn a_converted_capture_has_the_rates_of_the_capture() {
         );
         assert_eq!(rates(&copy), rates(&converted));
     }
-    let itself = blkstat("record --force --from")
-        .args([path("c"), path("c")])
-        .run();
-    assert!(
-        itself.code == 2 && itself.err.contains("is the capture itself"),
-        "{}",
-        itself.err
-    );
+    fs::hard_link(path("c"), path("other")).unwrap();
+    for name in ["c", "other"] {
+        let itself = blkstat("record --force --from")
+            .args([path("c"), path(name)])
+            .run();
+        assert!(
+            itself.code == 2 && itself.err.contains("is the capture itself"),
+            "{}",
+            itself.err
+        );
+    }
     assert_eq!(fs::read_to_string(path("c")).unwrap(), collectl());
 }
 

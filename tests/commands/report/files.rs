@@ -71,6 +71,33 @@ fn what_is_not_a_file_is_never_replaced() {
 }
 
 #[test]
+fn a_capture_is_never_overwritten() {
+    let directory = tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    fs::copy(CAPTURE, path("recording.txt")).unwrap();
+    fs::hard_link(path("recording.txt"), path("other-name.txt")).unwrap();
+    let log = "Linux 6.1.0 (db1) \t11/24/26 \t_x86_64_\t(2 CPU)\n";
+    fs::write(path("iostat.log"), log).unwrap();
+    for (capture, output) in [
+        ("recording.txt", "other-name.txt"),
+        ("iostat.log", "recording.txt"),
+        ("iostat.log", "iostat.log"),
+    ] {
+        let before = fs::read(path(output)).unwrap();
+        let refused = blkstat("report --force")
+            .args([&path(capture), Path::new("-o"), &path(output)])
+            .run();
+        let expected = "is a capture; name another file for the page\n";
+        assert!(
+            refused.code == 2 && refused.err.ends_with(expected),
+            "{capture}: {}",
+            refused.err
+        );
+        assert_eq!(fs::read(path(output)).unwrap(), before);
+    }
+}
+
+#[test]
 fn a_dash_is_standard_output() {
     let page = report(Path::new("-"), "");
     assert!(
