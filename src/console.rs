@@ -16,7 +16,7 @@ use crate::memory_lock;
 use crate::os_error::{os_error_text, without_error_numbers};
 use crate::report::layout::{DEFAULT_WIDTH, UNLIMITED_WIDTH};
 use crate::sanitize::sanitize;
-use crate::sink::OutputError;
+use crate::sink::{OutputError, Unread};
 use crate::source::{Live, Replay, find_time_zone};
 use crate::terminal::{screen_size, shows_utf8, to_ascii};
 
@@ -155,7 +155,9 @@ impl RunContext<'_> {
         exit: Exit,
     ) -> Result<Exit> {
         match outcome {
-            Err(error) if error.is::<OutputError>() && !is_closed_pipe(&error) => {
+            Err(error)
+                if error.is::<OutputError>() && !is_closed_pipe(&error) && !is_unread(&error) =>
+            {
                 let _ = writeln!(self.err, "{message}: {}", cause_text(&error));
                 Ok(exit)
             }
@@ -202,6 +204,14 @@ pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     kinds
         .into_iter()
         .any(|kind| kind == io::ErrorKind::BrokenPipe)
+}
+
+/// Returns whether a signal ended the wait for a reader of the output.
+pub fn is_unread(error: &anyhow::Error) -> bool {
+    let mut causes = error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>());
+    causes.any(|cause| cause.get_ref().is_some_and(|inner| inner.is::<Unread>()))
 }
 
 /// Returns the operating system's text of the error that caused this one; the error's own text if there is none.

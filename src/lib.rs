@@ -38,7 +38,8 @@
 //!
 //! - A value that is not known is `None`, never zero; each format decides how to print it.
 //! - The time between samples is a [`units::Span`], which cannot be zero, measured with the monotonic clock.
-//! - Only [`clock`] reads the real time and waits, so that tests can replace it.
+//! - Only [`clock`] reads the real time and waits, so that tests can replace it, except that [`sink`] waits for the reader of
+//!   standard output.
 //! - Only [`source`] opens files for reading and [`sink`] for writing, except that [`terminal`] opens `/dev/tty`, and that
 //!   [`source`] writes to tracefs, in which a write is a command to the kernel.
 //! - A name from outside (devices, files, hosts) reaches a terminal only through [`mod@sanitize`].

@@ -1,6 +1,5 @@
 //! The `blkstat` program: parses the arguments, executes the plan and returns the exit code.
 
-use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
@@ -10,6 +9,7 @@ use blkstat::console::RunContext;
 use blkstat::exit::Exit;
 use blkstat::os_error::os_error_text;
 use blkstat::signals::Signals;
+use blkstat::sink::StandardOutput;
 use rustix::stdio::{stderr, stdout};
 
 fn main() -> ExitCode {
@@ -27,8 +27,7 @@ fn main() -> ExitCode {
         None
     };
     let clock = RealClock::new(signals.as_ref());
-    // Unbuffered, so that each report is a single write.
-    let out = stdout().try_clone_to_owned().map(File::from);
+    let out = StandardOutput::open(signals.as_ref());
     let mut err = io::stderr();
     match out {
         Ok(mut out) => {

@@ -37,7 +37,7 @@ pub use self::record::Record;
 use self::suggestions::{is_command, message_for_unknown_option};
 use self::usage::help_text;
 use self::version::Version;
-use crate::console::{ArgError, RunContext, is_closed_pipe};
+use crate::console::{ArgError, RunContext, is_closed_pipe, is_unread};
 use crate::exit::{Exit, NoData};
 use crate::iostat;
 use crate::pt_diskstats;
@@ -238,7 +238,7 @@ pub fn run(plan: &Plan, context: &mut RunContext<'_>) -> Exit {
         }
         // A signal makes reading a capture fail.
         if let Some(signal) = context.clock.signal()
-            && !error.is::<OutputError>()
+            && (!error.is::<OutputError>() || is_unread(&error))
         {
             return Exit::Signal(signal);
         }

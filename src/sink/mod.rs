@@ -4,6 +4,7 @@
 mod atomic_write;
 mod gzip;
 mod recording;
+mod standard_output;
 mod write_queue;
 
 pub use self::atomic_write::{
@@ -12,6 +13,7 @@ pub use self::atomic_write::{
 };
 pub use self::gzip::gzip_bytes;
 pub use self::recording::{RecordingFile, Rotation, is_recording};
+pub use self::standard_output::{StandardOutput, Unread};
 pub use self::write_queue::{
     Destination, EndOnDrop, OutputError, SampleBlock, WriteProgress, WriteQueue, write_recording,
 };

@@ -260,6 +260,27 @@ fn a_signal_ends_the_wait_for_a_pipe_that_nobody_writes_to() {
 }
 
 #[test]
+fn a_signal_ends_the_wait_for_a_reader_of_the_output() {
+    for words in ["--json 0.05", "iostat -x 1", "help verdicts"] {
+        for signal in BOTH.into_iter().filter(|signal| !is_ignored(*signal)) {
+            // Nobody reads the pipe, which is full.
+            let (_reader, writer) = std::io::pipe().unwrap();
+            rustix::io::ioctl_fionbio(&writer, true).unwrap();
+            while (&writer).write(&[b'x'; 512]).is_ok() {}
+            rustix::io::ioctl_fionbio(&writer, false).unwrap();
+            let mut child = blkstat(words).spawn(writer, Stdio::null());
+            assert!(wait_until(|| has_handler(&child, signal)), "{words}");
+            send(&child, signal);
+            assert_eq!(
+                exit_code(&mut child),
+                Some(128 + signal.as_raw()),
+                "{words}"
+            );
+        }
+    }
+}
+
+#[test]
 fn a_second_signal_ends_what_does_not_look_for_the_first() {
     let host = host();
     host.pipe("pipe");
