@@ -95,6 +95,18 @@ impl Span {
     }
 }
 
+/// Returns seconds since 1970 with nanoseconds, as captures have them: `-60.500000000`.
+pub fn epoch_text(at: Timestamp) -> String {
+    // Before 1970, both parts of a timestamp are negative.
+    let sign = if at < Timestamp::UNIX_EPOCH { "-" } else { "" };
+    let (seconds, nanoseconds) = (at.as_second(), at.subsec_nanosecond());
+    format!(
+        "{sign}{}.{:09}",
+        seconds.unsigned_abs(),
+        nanoseconds.unsigned_abs()
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,5 +165,17 @@ mod tests {
         );
         assert_eq!(at(100).uptime_since(&at(100)), Span::HUNDREDTH);
         assert!(at(100).uptime_since(&at(350)).per_second(1 << 40) < 0.001);
+    }
+
+    #[test]
+    fn a_time_before_1970_has_one_sign() {
+        for (milliseconds, expected) in [
+            (1500, "1.500000000"),
+            (-60_500, "-60.500000000"),
+            (-500, "-0.500000000"),
+        ] {
+            let at = Timestamp::from_millisecond(milliseconds).unwrap();
+            assert_eq!(epoch_text(at), expected);
+        }
     }
 }

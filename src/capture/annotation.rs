@@ -21,7 +21,7 @@ use super::scan_growth::ScanGrowth;
 use crate::baselines::{RecordedBaseline, RecordedBaselines};
 use crate::counters::{HealthFacts, HostState, Sample};
 use crate::topology::{Machine, Node, Topology, bounded_text};
-use crate::units::SampleTime;
+use crate::units::{SampleTime, epoch_text};
 
 /// The text that an annotation begins with.
 const MARKER: &[u8] = b"#blkstat ";
@@ -454,14 +454,7 @@ impl RecordFilter {
             .to_zoned(zone.clone())
             .strftime("%Y-%m-%d %H:%M:%S")
             .to_string();
-        let nanoseconds = wall.as_nanosecond();
-        // Before 1970, both parts of a timestamp are negative.
-        let sign = if nanoseconds < 0 { "-" } else { "" };
-        let timestamp = format!(
-            "TS {sign}{}.{:09} {local}\n",
-            wall.as_second().unsigned_abs(),
-            wall.subsec_nanosecond().unsigned_abs()
-        );
+        let timestamp = format!("TS {} {local}\n", epoch_text(wall));
         out.extend_from_slice(timestamp.as_bytes());
         self.write_lines(diskstats, out);
         if let Some(cpu) = &sample.cpu {

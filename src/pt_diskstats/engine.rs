@@ -9,6 +9,7 @@ use super::options::{GroupBy, Options};
 use super::rates::{PtDelta, PtRates};
 use super::text::{HeaderPager, Row, Table};
 use crate::counters::{Counters, Device, Sample};
+use crate::units::epoch_text;
 
 /// Takes the samples one by one and appends the lines to print.
 pub(super) struct PtEngine {
@@ -504,8 +505,7 @@ impl DeviceRanks {
 
 /// Returns seconds since the epoch as pt-diskstats reads them: rounded to the nearest 53-bit number.
 pub(super) fn epoch_seconds(at: Timestamp) -> f64 {
-    let text = format!("{}.{:09}", at.as_second(), at.subsec_nanosecond());
-    text.parse().unwrap_or(at.as_second() as f64)
+    epoch_text(at).parse().unwrap_or(at.as_second() as f64)
 }
 
 /// Totals over the intervals so far. Only devices of the first reading have one.

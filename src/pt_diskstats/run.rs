@@ -20,6 +20,7 @@ use crate::exit::Exit;
 use crate::sink::{IfExists, RecordingFile};
 use crate::source::{Input, Live, Next, Replay, StepSource, local_time_zone};
 use crate::terminal::{Keyboard, screen_rows};
+use crate::units::epoch_text;
 
 /// The size in bytes at which the lines of a file are written.
 const WRITE_THRESHOLD_BYTES: usize = 64 * 1024;
@@ -172,7 +173,10 @@ impl Session<'_> {
         let open = |path: &Path| {
             RecordingFile::open(path, &path.display().to_string(), IfExists::Replace, None)
         };
+        // Opening a FIFO waits for its reader, and nothing looks for signals meanwhile.
+        context.clock.end_at_next_signal();
         let mut saved = self.options.save_samples.as_deref().map(open).transpose()?;
+        context.clock.clear_signal();
         let mut source = Live::new(&self.options.root, context.clock);
         let mut warnings = Warnings::about(&source.name());
         let mut sample = Sample::default();
@@ -231,7 +235,9 @@ fn warn_of_clock(warning: &CaptureWarning, warnings: &mut Warnings, err: &mut dy
 /// Returns the time until the wall clock reaches the next multiple of the interval, which is in seconds.
 fn time_to_next_multiple(now: Timestamp, interval_s: u64) -> Duration {
     let interval = Duration::from_secs(interval_s);
-    let elapsed = now.as_nanosecond().unsigned_abs() % interval.as_nanos();
+    let elapsed = now
+        .as_nanosecond()
+        .rem_euclid(interval.as_nanos().cast_signed());
     interval - Duration::from_nanos(u64::try_from(elapsed).unwrap_or_default())
 }
 
@@ -239,11 +245,7 @@ fn time_to_next_multiple(now: Timestamp, interval_s: u64) -> Duration {
 /// /proc/diskstats.
 fn format_saved_sample(at: Timestamp, zone: &TimeZone, diskstats: &[u8]) -> Vec<u8> {
     let date = at.to_zoned(zone.clone()).strftime("%Y-%m-%dT%H:%M:%S");
-    let line = format!(
-        "TS {}.{:09} {date}\n",
-        at.as_second(),
-        at.subsec_nanosecond()
-    );
+    let line = format!("TS {} {date}\n", epoch_text(at));
     [line.as_bytes(), diskstats].concat()
 }
 
