@@ -219,8 +219,8 @@ impl RecordingFile {
         (found.len() < length).then_some(Loss::Truncated)
     }
 
-    /// Goes on after a loss: in a new file of this name or of the first free name of a rotated file, or at the end of the
-    /// truncated file. Returns what happened, for the user.
+    /// Goes on after a loss: at the end of the truncated file if it can be repaired, otherwise in a new file of this name or of the
+    /// first free name of a rotated file. Returns what happened, for the user.
     ///
     /// # Errors
     /// If no file can be created.
@@ -229,11 +229,7 @@ impl RecordingFile {
         self.gzip = self.gzip.is_some().then(Gzip::new);
         self.pending.clear();
         self.needs_newline = false;
-        if loss == Loss::Truncated {
-            let found = self.file.metadata();
-            let found = found.with_context(|| format!("cannot write {before}"))?;
-            self.length = Some(found.len());
-            self.begin_s = None;
+        if loss == Loss::Truncated && self.continue_truncated().is_ok() {
             return Ok(format!(
                 "{before} was truncated; the recording goes on in it"
             ));
@@ -254,7 +250,10 @@ impl RecordingFile {
         self.start_next()?;
         let name = &self.name;
         Ok(match loss {
-            Loss::Deleted | Loss::Truncated => format!(
+            Loss::Truncated => {
+                format!("{before} was truncated and is damaged; the recording goes on in {name}")
+            }
+            Loss::Deleted => format!(
                 "{before} was deleted, with the samples before; the recording goes on in a new file"
             ),
             Loss::Replaced => format!(
@@ -264,6 +263,23 @@ impl RecordingFile {
                 format!("{before} has reached a limit of its size; the recording goes on in {name}")
             }
         })
+    }
+
+    /// Repairs what is left of a truncated file, so that what follows can be read.
+    ///
+    /// # Errors
+    /// If it cannot be repaired, or is no longer the file of this name.
+    fn continue_truncated(&mut self) -> io::Result<()> {
+        let (found, named) = (self.file.metadata()?, self.path.symlink_metadata()?);
+        if (found.dev(), found.ino()) != (named.dev(), named.ino()) {
+            return Err(ErrorKind::NotFound.into());
+        }
+        if found.len() > 0 {
+            self.prepare_append()?;
+        }
+        self.length = Some(self.file.metadata()?.len());
+        self.begin_s = None;
+        Ok(())
     }
 
     /// Creates an empty file in place of the one that was renamed or deleted.

@@ -207,6 +207,30 @@ fn truncate(file: &Path) {
 }
 
 #[test]
+fn what_follows_in_a_file_that_was_cut_can_be_read() {
+    for name in ["a.txt", "a.txt.gz"] {
+        let lab = Lab::new();
+        let record = lab.options(name, 8);
+        let file = record.file.clone();
+        let err = record_with_loss(&lab, record, |file| {
+            let file = fs::OpenOptions::new().write(true).open(file).unwrap();
+            let bytes = file.metadata().unwrap().len();
+            file.set_len(bytes * 2 / 3).unwrap();
+        });
+        assert!(
+            err.contains("was truncated; the recording goes on in it"),
+            "{err}"
+        );
+        let (samples, warnings) = replay(&file);
+        assert!(
+            samples.len() >= 6,
+            "{name}: {}, {warnings:?}",
+            samples.len()
+        );
+    }
+}
+
+#[test]
 fn a_recording_goes_on_whatever_happens_to_its_file() {
     let replaced =
         "was replaced by another file, and its samples are lost; the recording goes on in ";
