@@ -204,6 +204,11 @@ impl RecordingFile {
         self.start_next()
     }
 
+    /// Continues the file, which may have been completed, after it could not be rotated.
+    pub fn go_on(&mut self) {
+        self.gzip = self.gzip.is_some().then(Gzip::new);
+    }
+
     /// Returns what happened to the file so that nothing written to it could be read later; `None` if nothing did.
     pub fn loss(&self) -> Option<Loss> {
         let length = self.length?;

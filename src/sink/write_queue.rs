@@ -316,6 +316,7 @@ pub fn write_recording<'a>(queue: &'a WriteQueue, open: impl FnOnce() -> Result<
             clock,
             last_sync,
             stall: None,
+            is_rotation_refused: false,
         };
         let written = writer.write_samples();
         if let (Err(_), Destination::File(file)) = (&written, &writer.destination) {
@@ -338,6 +339,8 @@ struct Writer<'a> {
     last_sync: Duration,
     /// The last time in which the destination did not accept anything, until it is noted in the recording.
     stall: Option<WriteStall>,
+    /// True while no new file can be started although it is due.
+    is_rotation_refused: bool,
 }
 
 impl Writer<'_> {
@@ -389,7 +392,7 @@ impl Writer<'_> {
                 self.recover(loss)?;
                 block = self.block(&sample, true);
             } else if file.is_rotation_due(block.len(), epoch_s, sample.utc_offset_s) {
-                self.on_file(RecordingFile::rotate)?;
+                self.rotate();
                 block = self.block(&sample, true);
             }
         }
@@ -410,6 +413,25 @@ impl Writer<'_> {
             progress.last_at = sample.at;
         });
         Ok(())
+    }
+
+    /// Starts the next file. Where the directory refuses that, the recording goes on in the present one, and each sample tries
+    /// again.
+    fn rotate(&mut self) {
+        let rotated = self.on_file(RecordingFile::rotate);
+        if let (Err(error), false) = (&rotated, self.is_rotation_refused) {
+            let text = format!("{error:#}; the recording goes on without a new file");
+            self.queue.update(|progress| {
+                progress.losses += 1;
+                progress.loss = text;
+            });
+        }
+        self.is_rotation_refused = rotated.is_err();
+        if self.is_rotation_refused
+            && let Destination::File(file) = &mut self.destination
+        {
+            file.go_on();
+        }
     }
 
     fn has_samples(&self) -> bool {

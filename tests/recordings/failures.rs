@@ -207,6 +207,26 @@ fn truncate(file: &Path) {
 }
 
 #[test]
+fn a_recording_that_cannot_be_rotated_goes_on_in_its_file() {
+    // No longer name is possible.
+    let long = "a".repeat(251);
+    for name in [format!("{long}.txt"), format!("{}.gz", &long[1..])] {
+        let lab = Lab::new();
+        let plan = Record {
+            rotate: Some(by_size(600, None)),
+            ..lab.options(&name, 8)
+        };
+        let file = plan.file.clone();
+        let (_, err, exit) = lab.record(plan, 0);
+        let end = "File name too long; the recording goes on without a new file\n";
+        assert!(err.ends_with(end) && err.lines().count() == 1, "{err}");
+        assert_eq!(exit, Exit::Success);
+        let (samples, warnings) = replay(&file);
+        assert_eq!((samples.len(), warnings), (9, Vec::new()));
+    }
+}
+
+#[test]
 fn what_follows_in_a_file_that_was_cut_can_be_read() {
     for name in ["a.txt", "a.txt.gz"] {
         let lab = Lab::new();
