@@ -469,7 +469,7 @@ fn not_found_text(not_found: NotFound) -> String {
             let name = sanitize(name);
             format!("{name} is a directory, not a device or a capture")
         }
-        [name] if !not_found.has_similar => {
+        [name] if !not_found.has_similar && matches!(Path::new(name).try_exists(), Ok(false)) => {
             let name = sanitize(name);
             format!("no such device or file '{name}'; run 'blkstat devices' for a list")
         }

@@ -109,6 +109,10 @@ impl NotFound {
             None if Path::new(name).is_file() => {
                 format!("'{quoted}' is no device; -f '{quoted}' reads it as a capture")
             }
+            // Not even whether it exists may be known.
+            None if Path::new(name).try_exists().is_err() => {
+                format!("no device '{quoted}', and such a file cannot be read: permission denied")
+            }
             None => {
                 // A word like a path may have been meant as a file.
                 let is_path = name.contains(['/', '.']) && !name.starts_with("/dev/");
