@@ -91,7 +91,7 @@ pub fn collect(
     }
     // Reports on thousands of devices take a while.
     intervals.end_at_next_signal();
-    // They need the room.
+    // The reports need the memory.
     intervals.tracker.records = Vec::new();
     Ok(Collected {
         devices: devices.finish(intervals, &host),
@@ -131,7 +131,7 @@ impl Devices {
         &mut self.list[place]
     }
 
-    /// Takes an interval, before which there were `run_s` seconds of others.
+    /// Takes an interval that begins `run_s` seconds into the run.
     fn observe(&mut self, rows: &IntervalRows, run_s: f64, intervals: &Intervals<'_>) {
         let count = self.intervals;
         for row in &rows.devices {
@@ -147,6 +147,7 @@ impl Devices {
                     device.analysis.observe(judged, None, 0.0, run_s);
                 }
                 DeviceState::Reset | DeviceState::MemberReset => device.analysis.note_reset(),
+                // It has just appeared: this interval is none of its own.
                 DeviceState::Event(_) if !device.analysis.has_intervals() => {
                     device.intervals_before = count + 1;
                 }

@@ -29,7 +29,7 @@ pub(super) struct DeviceRecord {
     pub(super) latest: Option<Arc<JudgedStep>>,
     pub(super) summary: DeviceSummary,
     stall_timer: StallTimer,
-    shown: ShownWord,
+    shown: ShownVerdict,
 }
 
 impl DeviceRecord {
@@ -78,11 +78,11 @@ impl DeviceRecord {
                 seconds,
             })
         });
-        self.tell_rest();
+        self.judge_rest();
     }
 
-    /// Adds to the interval what no judgement covers yet: it has the latest word.
-    pub(super) fn tell_rest(&mut self) {
+    /// Adds the time that no judgement covers yet to the interval, with the latest judgement.
+    pub(super) fn judge_rest(&mut self) {
         let rest = std::mem::take(&mut self.rest);
         if rest.ns > 0 {
             self.judged += &Judged::of(&rest, self.latest.as_ref());
@@ -113,24 +113,24 @@ impl DeviceRecord {
     }
 }
 
-/// The word that a screen shows, which does not flicker: a new one when it was said twice in a row. A stall, its end and the first word
-/// are shown at once, and so is every word of an interval of five seconds or longer.
+/// The verdict on a screen, which must not flicker: a new one is shown once it was reached twice in a row. A stall, its end and the
+/// first verdict are shown at once, and so is every verdict on an interval of five seconds or longer.
 #[derive(Clone, Copy, Debug, Default)]
-struct ShownWord {
-    said: Option<Verdict>,
+struct ShownVerdict {
+    latest: Option<Verdict>,
     shown: Option<Verdict>,
 }
 
-impl ShownWord {
+impl ShownVerdict {
     fn observe(&mut self, verdict: Option<Verdict>, seconds: f64) -> Option<Verdict> {
         const LONG_S: f64 = 5.0;
         let is_certain =
-            verdict == self.said || verdict == Some(Verdict::Stalled) || seconds >= LONG_S;
+            verdict == self.latest || verdict == Some(Verdict::Stalled) || seconds >= LONG_S;
         let is_over = self.shown == Some(Verdict::Stalled);
         if is_certain || is_over || self.shown <= Some(Verdict::Idle) {
             self.shown = verdict;
         }
-        self.said = verdict;
+        self.latest = verdict;
         self.shown
     }
 }
@@ -165,7 +165,7 @@ mod tests {
     fn a_screen_shows_a_new_word_when_it_was_said_twice() {
         use Verdict::{Busy, Idle, Ok, Saturated, Stalled};
         let shown = |seconds: f64, said: &[Verdict]| -> Vec<Option<Verdict>> {
-            let mut word = ShownWord::default();
+            let mut word = ShownVerdict::default();
             said.iter()
                 .map(|verdict| word.observe(Some(*verdict), seconds))
                 .collect()

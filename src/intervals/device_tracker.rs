@@ -344,7 +344,7 @@ impl<'b> DeviceTracker<'b> {
                 }
                 continue;
             };
-            record.tell_rest();
+            record.judge_rest();
             let (counters, interval) = (&device.counters, &record.judged.interval);
             let is_in_total = filter.has_total() && counts_in_total(attributes.total_role, last);
             let is_unchanged = device.logged.is_none()

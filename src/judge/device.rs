@@ -83,9 +83,9 @@ fn since_boot(requests: &CountedRequests) -> Option<SinceBoot> {
     SinceBoot::of(requests.ios as f64, kib, requests.ms as f64)
 }
 
-/// A step in the memory of the guard: see [`DeviceJudge::does_less`].
+/// The work of a step: see [`DeviceJudge::observe_work`].
 #[derive(Clone, Copy, Debug)]
-struct Done {
+struct StepWork {
     size: i32,
     ms: f64,
     rate: f64,
@@ -96,7 +96,7 @@ struct Done {
 #[derive(Clone, Debug, Default)]
 struct Recent {
     /// Of reads and of writes, [`RING`] at most.
-    done: [VecDeque<Done>; 2],
+    work: [VecDeque<StepWork>; 2],
     last: Option<Verdict>,
     queue: Option<f64>,
     /// Seconds for which requests have been in flight without any completing.
@@ -168,9 +168,10 @@ impl DeviceJudge {
         self.recent.last = assessment.verdict;
         let saturations = [assessment.read_saturation, assessment.write_saturation];
         let mut over = saturations.map(Option::unwrap_or_default);
-        for (over, requests) in over.iter_mut().zip(&load.kinds) {
+        // The latency of a few requests does not show that they wait.
+        for (multiple, requests) in over.iter_mut().zip(&load.kinds) {
             if requests.count < FEW {
-                *over = 0.0;
+                *multiple = 0.0;
             }
         }
         if let Some(plateau) = self.knowledge.rates.observe(&load, over) {
@@ -241,7 +242,7 @@ impl DeviceJudge {
                 self.run_s,
             );
         }
-        let does_less = self.does_less(kind, load, size, ms);
+        let does_less = self.observe_work(kind, load, size, ms);
         let bounds = self.knowledge.ranges[kind].bounds(kib, load.rate(), load.queue_of(kind));
         let (verdict, doubt) = self.verdict_of(kind, load, &bounds, does_less);
         Latency {
@@ -346,30 +347,31 @@ impl DeviceJudge {
         run_s.map(|run_s| (self.run_s - run_s).max(0.0))
     }
 
-    /// Returns whether the device does fewer requests and fewer KiB than when requests of this size were at most half as
-    /// slow. A queue does not lower the work done: then the device is slower, or the load is another.
-    fn does_less(&mut self, kind: usize, load: &Load, size: i32, ms: f64) -> bool {
-        let now = Done {
+    /// Remembers the work of this step. Returns whether the device did fewer requests and fewer KiB than in steps in which requests
+    /// of this size took at most half as long. A queue does not reduce the work done: either the device is slower, or the load
+    /// differs.
+    fn observe_work(&mut self, kind: usize, load: &Load, size: i32, ms: f64) -> bool {
+        let now = StepWork {
             size,
             ms,
             rate: load.rate(),
             kib_rate: load.kib_rate(),
         };
-        let (mut faster, mut with_more_requests, mut with_more_kib) = (0, 0, 0);
-        for one in &self.recent.done[kind] {
+        let (mut faster, mut with_more_requests, mut with_more_kib) = (0_usize, 0, 0);
+        for one in &self.recent.work[kind] {
             if one.size == size && one.ms <= HALF * ms {
                 faster += 1;
                 with_more_requests += usize::from(now.rate < LESS * one.rate);
                 with_more_kib += usize::from(now.kib_rate < LESS * one.kib_rate);
             }
         }
-        if self.recent.done[kind].len() == RING {
-            self.recent.done[kind].pop_front();
+        if self.recent.work[kind].len() == RING {
+            self.recent.work[kind].pop_front();
         }
-        self.recent.done[kind].push_back(now);
-        // Less than the median, which is the higher of two values in the middle.
-        let most = faster - faster / 2;
-        faster >= RANK && with_more_requests >= most && with_more_kib >= most
+        self.recent.work[kind].push_back(now);
+        // Below the median, the upper of two values in the middle, is below at least half of them.
+        let half = faster.div_ceil(2);
+        faster >= RANK && with_more_requests >= half && with_more_kib >= half
     }
 
     /// The verdict on flushes, which have no size, and which the kernel merges: slow or not, nothing else. Where other requests

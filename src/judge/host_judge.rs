@@ -212,7 +212,7 @@ impl HostJudge {
         self.judge_shared_limits(step, &loads, &mut assessments);
         self.judge_layers(step, &mut assessments);
         self.judge_limits(step, &mut assessments);
-        self.judge_holding(step, &mut assessments);
+        self.judge_holding_devices(step, &mut assessments);
         self.add_health(step, &mut assessments);
         assessments
     }
@@ -472,10 +472,12 @@ impl HostJudge {
             let seen = step
                 .attribution
                 .and_then(|attribution| attribution.reached_limit(device.name, &below, waits));
-            // Others that use the device and do not wait show that the limit does not hold it back any more.
+            // If others use the device and do not wait, the limit no longer holds it back.
             let is_refuted = seen.as_ref().is_some_and(|seen| !seen.holds_device);
             let reached = match (&remembered, seen) {
-                (Some(limit), _) if still_holds && !is_refuted => Some(holding(limit.clone())),
+                (Some(limit), _) if still_holds && !is_refuted => {
+                    Some(limit_in_force(limit.clone()))
+                }
                 (_, None) if interval.is_stalled() => blocking_limit(&below, &self.index_of, step),
                 (_, seen) => seen,
             };
@@ -501,7 +503,7 @@ impl HostJudge {
 
     /// Finds the devices that hold requests back which something waits for: they are stalled although their counters show
     /// nothing.
-    fn judge_holding(&self, step: &Step<'_>, assessments: &mut [Option<Assessment>]) {
+    fn judge_holding_devices(&self, step: &Step<'_>, assessments: &mut [Option<Assessment>]) {
         for (device, assessment) in step.devices.iter().zip(assessments) {
             let (Some(interval), Some(assessment)) = (&device.interval, assessment) else {
                 continue;
@@ -510,7 +512,7 @@ impl HostJudge {
                 continue;
             }
             let Some(holding) = self.health.holding_device(device.name, step) else {
-                note_waiting_task(device.name, interval, step, assessment);
+                judge_waited_for(device.name, interval, step, assessment);
                 continue;
             };
             let idle_s = self.idle_s(device.name);
@@ -586,13 +588,33 @@ fn waits_of(interval: &Interval, assessment: &Assessment, host: &HostStats) -> W
 }
 
 /// A limit that holds a device back, whatever the shares of the cgroups.
-fn holding(limit: Limit) -> ReachedLimit {
+fn limit_in_force(limit: Limit) -> ReachedLimit {
     ReachedLimit {
         limit,
         share_pct: None,
         holds_device: true,
         others_wait: false,
     }
+}
+
+/// Judges a device stalled that a task has waited for longer than a step although nothing is in flight there.
+fn judge_waited_for(
+    device: &str,
+    interval: &Interval,
+    step: &Step<'_>,
+    assessment: &mut Assessment,
+) {
+    if interval.in_flight != Some(0) || assessment.is_trouble() {
+        return;
+    }
+    let attribution = step.attribution;
+    let Some(longest) = attribution.and_then(|found| found.long_waits(Some(device)).next()) else {
+        return;
+    };
+    let for_s = longest.waited_ms as f64 / 1000.0;
+    assessment.verdict = Some(Verdict::Stalled);
+    assessment.evidence = vec![Evidence::TaskWaits { for_s }];
+    assessment.late_s = (for_s - interval.seconds()).max(0.0);
 }
 
 /// Returns the limit on the devices `below` a stalled one that lets none of its requests through. Those with requests in flight
@@ -616,7 +638,7 @@ fn blocking_limit(
         }
     }
     let limit = step.attribution?.blocking_limit(idle)?;
-    Some(holding(limit.clone()))
+    Some(limit_in_force(limit.clone()))
 }
 
 /// Makes a device below one that holds requests `ok`, unless requests do not complete there, or it is slow beside its peers. What
@@ -649,26 +671,6 @@ fn is_stacked(node: &Node) -> bool {
 /// Returns whether a device is a whole disk rather than a partition, a stacked device or a path.
 fn is_whole_disk(node: &Node, topology: &Topology) -> bool {
     node.kind == Kind::Disk && node.backing_devices.is_empty() && !topology.is_path(&node.name)
-}
-
-/// Judges a device stalled that a task has waited for longer than a step although nothing is in flight there.
-fn note_waiting_task(
-    device: &str,
-    interval: &Interval,
-    step: &Step<'_>,
-    assessment: &mut Assessment,
-) {
-    if interval.in_flight != Some(0) || assessment.is_trouble() {
-        return;
-    }
-    let attribution = step.attribution;
-    let Some(longest) = attribution.and_then(|found| found.long_waits(Some(device)).next()) else {
-        return;
-    };
-    let for_s = longest.waited_ms as f64 / 1000.0;
-    assessment.verdict = Some(Verdict::Stalled);
-    assessment.evidence = vec![Evidence::TaskWaits { for_s }];
-    assessment.late_s = (for_s - interval.seconds()).max(0.0);
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use crate::units::{SampleTime, Span};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// A sample follows. If it `ends` an interval, that may be before the range of time that is shown.
+    /// A sample follows. `ends`: it ends an interval. `is_preceding`: it is before the range of time that is shown.
     Step { ends: bool, is_preceding: bool },
     /// The interval ends with the last sample, because none follows it.
     Rest,
@@ -94,7 +94,7 @@ pub struct StepSource<'a> {
     begins_interval: bool,
     /// The number of samples read so far.
     pub sample_count: u64,
-    /// The number of samples after which the source ends, unless it fails there; `None` to read all.
+    /// The source ends after this many samples; one more is read, so that an error there is still reported. `None` for all.
     pub max_samples: Option<u64>,
     resampling: Resampling,
     /// True until the first sample of the range of time that is shown is read.
@@ -253,6 +253,7 @@ impl<'a> StepSource<'a> {
                 self.missed_samples = self.missed_samples.saturating_add(1);
             }
         }
+        // A capture has no deadlines.
         let has_enough = self.max_samples.is_some_and(|max| self.sample_count >= max);
         let found = self
             .samples
@@ -292,7 +293,7 @@ impl<'a> StepSource<'a> {
         self.missed_samples = self
             .missed_samples
             .saturating_add(self.newest.missed_samples);
-        // The samples before the range are assessed one by one, however long the intervals of the range are.
+        // Before the range, each sample ends an interval, however long the intervals in the range are.
         let is_preceding = self.samples.is_preceding();
         if !is_preceding && std::mem::take(&mut self.is_preceding) {
             self.resampling = Resampling::new(self.input.interval, self.first().at);

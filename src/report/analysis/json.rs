@@ -188,7 +188,7 @@ fn departure(departure: &Departure) -> Json {
     }
 }
 
-/// An incident, flat, with the fields that lines of the incident view have, too.
+/// An incident, flat, with the fields of the incident view's lines.
 fn incident(summary: &IncidentSummary) -> Json {
     let IncidentSummary { incident, harm, .. } = summary;
     let devices: Vec<&str> = summary
@@ -196,8 +196,8 @@ fn incident(summary: &IncidentSummary) -> Json {
         .iter()
         .map(|one| &*one.names.device)
         .collect();
-    let limit = incident.limit();
-    let limit = limit.as_ref();
+    let found = incident.limit();
+    let limit = found.as_ref();
     let waiting = waiting_tasks(incident);
     object! {
         "incident": incident.id,

@@ -533,6 +533,8 @@ pub(super) fn host_data(history: &History) -> Group<'_> {
 
 /// The most cgroups with their own color.
 const MAX_SHOWN: usize = 4;
+/// The most cgroups in the table.
+const MAX_CGROUPS: usize = 10;
 /// The most tasks in the table.
 const MAX_TASKS: usize = 20;
 
@@ -591,7 +593,7 @@ pub(super) fn push_cgroup_table(usage: &UsageHistory, out: &mut String) {
         return;
     }
     out.push_str("<div class=\"scroll\"><table><thead><tr><th>cgroup<th class=\"n\">share<th class=\"n\">MiB/s, mean of the whole time<th>limit</tr></thead><tbody>");
-    for cgroup in cgroups.iter().take(10) {
+    for cgroup in cgroups.iter().take(MAX_CGROUPS) {
         *out += &format!(
             "<tr><td class=\"long\" title=\"{}\">{}<td class=\"n\">{}<td class=\"n\">{}<td>{}</tr>",
             escape(&cgroup.path),
@@ -611,7 +613,8 @@ pub(super) fn push_cgroup_table(usage: &UsageHistory, out: &mut String) {
 /// The most programs in the table.
 const MAX_PROGRAMS: usize = 3;
 
-/// Appends the table of the programs with the most bytes on a device; nothing without any.
+/// Appends the table of the programs that used a device, with their bytes on all devices, because the kernel does not count them by
+/// device; nothing without any.
 pub(super) fn push_program_table(usage: &UsageHistory, out: &mut String) {
     if usage.programs.is_empty() {
         return;
