@@ -1,8 +1,8 @@
 //! The low or the high end of what was seen, in bounded memory.
 
-use super::thresholds::{RANK, RING};
+use super::thresholds::{MAX_STEPS, MIN_CONFIRMATIONS};
 
-/// The best of blocks of [`RING`] values, of each block the third best: two outliers in a block do no harm. It hardly moves
+/// The best of blocks of [`MAX_STEPS`] values, of each block the third best: two outliers in a block do no harm. It hardly moves
 /// however long it runs, where a record of all time would tighten for ever: the best of a thousand blocks is half a standard
 /// deviation from that of the first.
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ impl Best {
     pub(super) fn new(end: End) -> Self {
         Self {
             end,
-            now: Vec::with_capacity(RANK + 1),
+            now: Vec::with_capacity(MIN_CONFIRMATIONS + 1),
             count: 0,
             block: None,
         }
@@ -47,10 +47,10 @@ impl Best {
             .position(|other| self.is_better(value, other.value))
             .unwrap_or(self.now.len());
         self.now.insert(place, Seen { value, at_s });
-        self.now.truncate(RANK);
+        self.now.truncate(MIN_CONFIRMATIONS);
         self.count += 1;
-        if self.count == RING {
-            let third = self.now[RANK - 1];
+        if self.count == MAX_STEPS {
+            let third = self.now[MIN_CONFIRMATIONS - 1];
             if self
                 .block
                 .is_none_or(|best| self.is_better(third.value, best.value))
@@ -62,7 +62,7 @@ impl Best {
         }
     }
 
-    /// The value; `None` until [`RANK`] values were seen. The present block counts as soon as it is full, but the first one
+    /// The value; `None` until [`MIN_CONFIRMATIONS`] values were seen. The present block counts as soon as it is full, but the first one
     /// from its third value on.
     pub(super) fn value(&self) -> Option<f64> {
         self.seen().map(|seen| seen.value)
@@ -70,7 +70,7 @@ impl Best {
 
     /// The value, and when it was seen.
     pub(super) fn seen(&self) -> Option<Seen> {
-        self.block.or(self.now.get(RANK - 1).copied())
+        self.block.or(self.now.get(MIN_CONFIRMATIONS - 1).copied())
     }
 
     fn is_better(&self, value: f64, other: f64) -> bool {
@@ -93,13 +93,13 @@ mod tests {
         assert_eq!(best.value(), None);
         best.add(5.0, 2.0);
         assert_eq!(best.value(), Some(5.0));
-        for second in 3..RING {
+        for second in 3..MAX_STEPS {
             best.add(6.0, second as f64);
         }
         assert_eq!(best.value(), Some(5.0));
         // A better block counts when it is full.
-        for second in 0..RING - 1 {
-            best.add(4.0, (RING + second) as f64);
+        for second in 0..MAX_STEPS - 1 {
+            best.add(4.0, (MAX_STEPS + second) as f64);
         }
         assert_eq!(best.value(), Some(5.0));
         best.add(4.0, 0.0);

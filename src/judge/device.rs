@@ -9,8 +9,8 @@ use super::load::Load;
 use super::range::{Bounds, Range, SinceBoot, size_class};
 use super::settings::{BaselineSource, Settings};
 use super::thresholds::{
-    ClassLimits, FEW, HALF, HOLD, LESS, MATTERS_MS, MORE, ON_TIME, QUEUE, RANK, RING, SHARE,
-    SOMEONE, STALL_S,
+    CLEARLY_FASTER, CLEARLY_LESS, CLEARLY_MORE, ClassLimits, HOLD_FRACTION, MATTERS_MS, MAX_STEPS,
+    MIN_CONFIRMATIONS, MIN_FELT_QUEUE, MIN_QUEUE, MIN_REQUESTS, MIN_SHARE, ON_TIME, STALL_S,
 };
 use super::verdict::{Assessment, Doubt, Evidence, Latency, Verdict};
 use crate::attribution::IoDirection;
@@ -95,7 +95,7 @@ struct StepWork {
 /// The latest steps in a row.
 #[derive(Clone, Debug, Default)]
 struct Recent {
-    /// Of reads and of writes, [`RING`] at most.
+    /// Of reads and of writes, [`MAX_STEPS`] at most.
     work: [VecDeque<StepWork>; 2],
     last: Option<Verdict>,
     queue: Option<f64>,
@@ -108,7 +108,7 @@ impl Recent {
     /// The fraction of a threshold that suffices for a verdict: less than all of it, if the last one was as severe.
     fn hold(&self, verdict: Verdict) -> f64 {
         if self.last >= Some(verdict) {
-            HOLD
+            HOLD_FRACTION
         } else {
             1.0
         }
@@ -162,7 +162,7 @@ impl DeviceJudge {
         }
         let before = self.recent.queue.replace(load.queue);
         let is_steady = before.is_some_and(|before| {
-            LESS * load.queue.max(before) <= load.queue.min(before) + STEADY_QUEUE
+            CLEARLY_LESS * load.queue.max(before) <= load.queue.min(before) + STEADY_QUEUE
         });
         let mut assessment = assessment_of(self.latencies(&load, is_steady));
         self.recent.last = assessment.verdict;
@@ -170,7 +170,7 @@ impl DeviceJudge {
         let mut over = saturations.map(Option::unwrap_or_default);
         // The latency of a few requests does not show that they wait.
         for (multiple, requests) in over.iter_mut().zip(&load.kinds) {
-            if requests.count < FEW {
+            if requests.count < MIN_REQUESTS {
                 *multiple = 0.0;
             }
         }
@@ -186,14 +186,15 @@ impl DeviceJudge {
         let mut latencies = Vec::with_capacity(3);
         for kind in 0..2 {
             let requests = load.kinds[kind];
-            let matters = requests.ms > SHARE * load.ms() || load.queue_of(kind) >= SOMEONE;
-            if requests.count >= FEW && matters {
+            let matters =
+                requests.ms > MIN_SHARE * load.ms() || load.queue_of(kind) >= MIN_FELT_QUEUE;
+            if requests.count >= MIN_REQUESTS && matters {
                 latencies.push(self.judge_kind(kind, load, is_steady));
             } else if requests.count > 0.0 && matters {
                 latencies.push(self.judge_few(kind, load));
             }
         }
-        if load.kinds[2].count >= FEW {
+        if load.kinds[2].count >= MIN_REQUESTS {
             latencies.push(self.judge_flushes(load));
         }
         latencies
@@ -204,7 +205,7 @@ impl DeviceJudge {
         // A log says nothing of requests in flight, but its queue and its utilization do.
         let is_waiting = match load.in_flight {
             Some([begin, end]) => begin.min(end) > 0.0,
-            None => load.queue >= SOMEONE && load.busy >= ON_TIME,
+            None => load.queue >= MIN_FELT_QUEUE && load.busy >= ON_TIME,
         };
         if !is_waiting {
             self.recent.quiet_s = 0.0;
@@ -268,19 +269,19 @@ impl DeviceJudge {
         let (ms, kib) = (load.kinds[kind].await_ms(), load.kinds[kind].size_kib());
         let (range, saturated) = (&self.knowledge.ranges[kind], self.knowledge.saturated);
         let queue = load.queue_of(kind);
-        let has_queue = load.queue >= QUEUE;
+        let has_queue = load.queue >= MIN_QUEUE;
         // Several at a time within the step: a queue, and no slow device.
-        let is_short_burst = !has_queue && load.busy > 0.0 && load.queue >= QUEUE * load.busy;
+        let is_short_burst = !has_queue && load.busy > 0.0 && load.queue >= MIN_QUEUE * load.busy;
 
         // Too long even if served one at a time, whatever the queue.
         let max_ms = ClassLimits::of(self.knowledge.class).max_ms(kib);
         let is_too_long = ms / load.queue.max(1.0) >= saturated * max_ms;
-        if is_too_long && queue >= SOMEONE && !is_short_burst {
+        if is_too_long && queue >= MIN_FELT_QUEUE && !is_short_burst {
             return (Verdict::Slow, None);
         }
         let is_slower = does_less || is_too_long;
         let is_saturated = ms >= self.recent.hold(Verdict::Slow) * saturated * bounds.hi;
-        if is_saturated && has_queue && queue >= SOMEONE {
+        if is_saturated && has_queue && queue >= MIN_FELT_QUEUE {
             let verdict = if is_slower {
                 Verdict::Slow
             } else {
@@ -288,8 +289,9 @@ impl DeviceJudge {
             };
             return (verdict, None);
         }
-        let is_queueing = ms >= self.recent.hold(Verdict::Queueing) * MORE * bounds.hi_without_boot;
-        if is_queueing && queue >= QUEUE {
+        let is_queueing =
+            ms >= self.recent.hold(Verdict::Queueing) * CLEARLY_MORE * bounds.hi_without_boot;
+        if is_queueing && queue >= MIN_QUEUE {
             return if is_slower {
                 (Verdict::Busy, Some(Doubt::LessWork))
             } else {
@@ -298,13 +300,13 @@ impl DeviceJudge {
         }
         if !has_queue {
             // Somebody waits half of the time, or 10 ms longer.
-            let is_felt = queue >= SOMEONE
-                || load.queue >= SOMEONE && ms - bounds.hi_without_boot >= MATTERS_MS;
+            let is_felt = queue >= MIN_FELT_QUEUE
+                || load.queue >= MIN_FELT_QUEUE && ms - bounds.hi_without_boot >= MATTERS_MS;
             let is_slow = ms >= saturated * bounds.hi_without_boot && is_felt && !is_short_burst;
             return (if is_slow { Verdict::Slow } else { Verdict::Ok }, None);
         }
-        let is_near_lowest = bounds.hi.is_finite() && ms < MORE * bounds.hi;
-        if ms < MORE * bounds.lo
+        let is_near_lowest = bounds.hi.is_finite() && ms < CLEARLY_MORE * bounds.hi;
+        if ms < CLEARLY_MORE * bounds.lo
             || is_near_lowest && range.has_room(size_class(kib), ms, load.rate())
         {
             return (Verdict::Ok, None);
@@ -323,10 +325,10 @@ impl DeviceJudge {
         let bounds = self.knowledge.ranges[kind].bounds(requests.size_kib(), load.rate(), queue);
         let hi = bounds.hi_without_boot * (1.0 + 1.0 / requests.count.sqrt());
         let is_slow =
-            queue >= SOMEONE && ms >= self.knowledge.saturated * hi && ms - hi >= MATTERS_MS;
+            queue >= MIN_FELT_QUEUE && ms >= self.knowledge.saturated * hi && ms - hi >= MATTERS_MS;
         let verdict = if is_slow {
             Verdict::Slow
-        } else if load.queue < QUEUE {
+        } else if load.queue < MIN_QUEUE {
             Verdict::Ok
         } else {
             Verdict::Busy
@@ -359,19 +361,19 @@ impl DeviceJudge {
         };
         let (mut faster, mut with_more_requests, mut with_more_kib) = (0_usize, 0, 0);
         for one in &self.recent.work[kind] {
-            if one.size == size && one.ms <= HALF * ms {
+            if one.size == size && one.ms <= CLEARLY_FASTER * ms {
                 faster += 1;
-                with_more_requests += usize::from(now.rate < LESS * one.rate);
-                with_more_kib += usize::from(now.kib_rate < LESS * one.kib_rate);
+                with_more_requests += usize::from(now.rate < CLEARLY_LESS * one.rate);
+                with_more_kib += usize::from(now.kib_rate < CLEARLY_LESS * one.kib_rate);
             }
         }
-        if self.recent.work[kind].len() == RING {
+        if self.recent.work[kind].len() == MAX_STEPS {
             self.recent.work[kind].pop_front();
         }
         self.recent.work[kind].push_back(now);
         // Below the median, the upper of two values in the middle, is below at least half of them.
         let half = faster.div_ceil(2);
-        faster >= RANK && with_more_requests >= half && with_more_kib >= half
+        faster >= MIN_CONFIRMATIONS && with_more_requests >= half && with_more_kib >= half
     }
 
     /// The verdict on flushes, which have no size, and which the kernel merges: slow or not, nothing else. Where other requests
@@ -386,8 +388,8 @@ impl DeviceJudge {
         let lowest = range.lowest_flush();
         let hi = lowest.map_or(f64::INFINITY, |lowest| lowest.value);
         let is_slow = ms >= self.knowledge.saturated * hi
-            && load.queue_of(2) >= SOMEONE
-            && (load.queue < QUEUE || ms - hi >= MATTERS_MS);
+            && load.queue_of(2) >= MIN_FELT_QUEUE
+            && (load.queue < MIN_QUEUE || ms - hi >= MATTERS_MS);
         let verdict = if is_slow { Verdict::Slow } else { Verdict::Ok };
         Latency {
             direction: IoDirection::Flushes,

@@ -1,7 +1,7 @@
 //! From the verdicts of steps to the events of a device: when trouble begins, goes on and ends.
 
 use super::summary::VerdictTimes;
-use super::thresholds::{BEGIN, PATIENCE_S, PATIENCE_STEPS, QUARTER, RANK};
+use super::thresholds::{MIN_BAD, MIN_CONFIRMATIONS, PATIENCE_S, PATIENCE_STEPS, QUARTER};
 use super::verdict::Verdict;
 
 /// A step with its verdict; seconds are those of the run.
@@ -78,7 +78,7 @@ impl EventRule {
             }
             return turn;
         }
-        if self.recent.len() == RANK {
+        if self.recent.len() == MIN_CONFIRMATIONS {
             self.recent.remove(0);
         }
         self.recent.push(now);
@@ -87,7 +87,7 @@ impl EventRule {
         if now.is_stalled() {
             bad = vec![now];
         }
-        let is_certain = bad.len() >= BEGIN || now.is_bad() && (is_long || now.is_stalled());
+        let is_certain = bad.len() >= MIN_BAD || now.is_bad() && (is_long || now.is_stalled());
         if !is_certain {
             return turn;
         }

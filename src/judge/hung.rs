@@ -1,7 +1,7 @@
 //! Requests that hang while others complete.
 
 use super::load::Load;
-use super::thresholds::{LEAKED_S, ON_TIME, PATIENCE_S, PATIENCE_STEPS, RING};
+use super::thresholds::{LEAKED_S, MAX_STEPS, ON_TIME, PATIENCE_S, PATIENCE_STEPS};
 use super::verdict::{Assessment, Evidence, Verdict};
 use crate::metrics::HostStats;
 
@@ -46,7 +46,7 @@ impl HungRequests {
             in_flight: begin.min(end),
             queue: load.queue_of_all,
         });
-        if self.window.len() > RING {
+        if self.window.len() > MAX_STEPS {
             self.window.remove(0);
         }
         while self.window.len() > PATIENCE_STEPS && seconds(&self.window[1..]) >= PATIENCE_S {

@@ -1,6 +1,8 @@
 //! Where the requests of stacked devices wait, in one step: evidence that needs no unloaded latency.
 
-use super::thresholds::{FEW, HALF, QUEUE, SATURATED, SHARE, SOMEONE};
+use super::thresholds::{
+    CLEARLY_FASTER, MIN_FELT_QUEUE, MIN_QUEUE, MIN_REQUESTS, MIN_SHARE, SATURATED,
+};
 use crate::metrics::{Completed, Interval};
 
 /// The latency above and below the place where requests wait, in milliseconds.
@@ -47,14 +49,14 @@ pub(super) fn held_between(above: &Interval, below: &[&Interval]) -> Option<Held
     let held = HeldBetween {
         await_above_ms: upper.await_ms()?,
         await_below_ms,
-        are_many: upper.queue()? >= QUEUE,
+        are_many: upper.queue()? >= MIN_QUEUE,
     };
-    let is_loaded = upper.ios.sum >= FEW
-        && (held.are_many || upper.queue()? >= SOMEONE && held.are_far_slower());
-    let was_passed_down = lower.ios.sum > 0.0 && lower.ios.sum >= HALF * upper.ios.sum;
+    let is_loaded = upper.ios.sum >= MIN_REQUESTS
+        && (held.are_many || upper.queue()? >= MIN_FELT_QUEUE && held.are_far_slower());
+    let was_passed_down = lower.ios.sum > 0.0 && lower.ios.sum >= CLEARLY_FASTER * upper.ios.sum;
     let waited_ms = upper.time.sum - lower.time.sum;
-    let is_held =
-        waited_ms >= HALF * upper.time.sum && held.await_above_ms >= SATURATED * await_below_ms;
+    let is_held = waited_ms >= CLEARLY_FASTER * upper.time.sum
+        && held.await_above_ms >= SATURATED * await_below_ms;
     (is_loaded && was_passed_down && is_held).then_some(held)
 }
 
@@ -70,9 +72,9 @@ pub(super) fn is_idle_below(above: &Interval, below: &Interval) -> bool {
         return false;
     };
     // The queue is an upper bound of the fraction of time it is busy, but far above it if requests come in bursts.
-    let is_mostly_idle = below_queue <= SOMEONE
+    let is_mostly_idle = below_queue <= MIN_FELT_QUEUE
         || below
             .util_pct()
             .is_some_and(|util| util <= MAX_IDLE_UTIL_PCT);
-    below_queue <= SHARE * above_queue && is_mostly_idle
+    below_queue <= MIN_SHARE * above_queue && is_mostly_idle
 }

@@ -6,7 +6,9 @@ use serde::Serialize;
 use super::by_class::ByClass;
 use super::judged::Compared;
 use super::limit::Plateau;
-use super::thresholds::{CAP_QUEUE, FEW, HALF, LESS, SHARE, SOMEONE};
+use super::thresholds::{
+    CAP_QUEUE, CLEARLY_FASTER, CLEARLY_LESS, MIN_FELT_QUEUE, MIN_REQUESTS, MIN_SHARE,
+};
 use super::verdict::Verdict;
 use crate::attribution::IoDirection;
 use crate::metrics::{Completed, Interval};
@@ -83,7 +85,9 @@ impl Level {
             iops: self.iops(),
             mib_per_s: self.mib_per_s(),
             await_ms: self.requests.await_ms().unwrap_or(0.0),
-            saturation: self.compared.saturation(HALF * self.requests.time.sum),
+            saturation: self
+                .compared
+                .saturation(CLEARLY_FASTER * self.requests.time.sum),
         }
     }
 }
@@ -161,8 +165,8 @@ impl Levels {
             }
             capacity.max_iops = higher(capacity.max_iops, level.iops());
             capacity.max_mib_per_s = higher(capacity.max_mib_per_s, level.mib_per_s());
-            let has_requests = level.requests.ios.sum >= FEW * level.intervals as f64;
-            if level.queue() >= SOMEONE && has_requests {
+            let has_requests = level.requests.ios.sum >= MIN_REQUESTS * level.intervals as f64;
+            if level.queue() >= MIN_FELT_QUEUE && has_requests {
                 loaded.push(level);
             }
         }
@@ -176,7 +180,7 @@ impl Levels {
             all += level.intervals;
         }
         // A rate that stays the same may be the one at which requests arrive.
-        let is_limited = waiting as f64 >= HALF * all as f64;
+        let is_limited = waiting as f64 >= CLEARLY_FASTER * all as f64;
         if !is_limited || at_maximum[0].queue() < CAP_QUEUE {
             capacity.is_offered_rate = true;
             return Some(capacity);
@@ -195,7 +199,7 @@ fn first_at_maximum(levels: &[Level]) -> Option<usize> {
     let mut at_maximum = Vec::from_iter(levels);
     at_maximum.retain(|level| level.iops() >= (1.0 - 2.0 * MAX_RATE_TOLERANCE) * max);
     let all: u64 = at_maximum.iter().map(|level| level.intervals).sum();
-    at_maximum.retain(|level| level.intervals as f64 >= SHARE * all as f64);
+    at_maximum.retain(|level| level.intervals as f64 >= MIN_SHARE * all as f64);
     let (shortest, longest) = (at_maximum.first()?, at_maximum.last()?);
     if longest.queue() < ABOUT_TWICE * shortest.queue() {
         return None;
@@ -293,7 +297,7 @@ impl DeviceLevels {
         saturation: Option<f64>,
     ) {
         let both = interval.reads_and_writes();
-        let most = (1.0 - SHARE) * both.ios.sum;
+        let most = (1.0 - MIN_SHARE) * both.ios.sum;
         if interval.reads.ios.sum >= most {
             self.reads.observe(&interval.reads, verdict, saturation);
         }
@@ -317,8 +321,8 @@ impl DeviceLevels {
         let total = sum.reads.ios.sum + sum.writes.ios.sum;
         let mut dominant = Vec::from_iter(plateaus);
         dominant.retain(|plateau| match plateau.direction {
-            IoDirection::Reads => sum.reads.ios.sum >= LESS * total,
-            IoDirection::Writes => sum.writes.ios.sum >= LESS * total,
+            IoDirection::Reads => sum.reads.ios.sum >= CLEARLY_LESS * total,
+            IoDirection::Writes => sum.writes.ios.sum >= CLEARLY_LESS * total,
             IoDirection::Both | IoDirection::Flushes => true,
         });
         let capacity = self.both.capacity().unwrap_or_default();

@@ -4,8 +4,9 @@ use super::cloud_limits::{CloudLimit, limits_near};
 use super::load::{Load, LoadOfKind};
 use super::settings::{KnownDevice, StatedCap};
 use super::thresholds::{
-    CAP_QUEUE, CAP_REQUESTS, CAP_RUN, CAP_STEP, CHANCE, EVEN, MORE, PACE, PAST, QUARTILE, QUEUE,
-    RING, SATURATED, SHARE, VERY_EVEN,
+    CAP_EXCEEDED, CAP_QUEUE, CAP_REQUESTS, CAP_RUN, CAP_STEP, CLEARLY_MORE, EVEN,
+    MAX_PACE_VARIANCE, MAX_STEPS, MIN_QUEUE, MIN_SHARE, POISSON_CHANGE, QUARTILE, SATURATED,
+    VERY_EVEN,
 };
 use crate::attribution::IoDirection::{self, Both, Flushes, Reads, Writes};
 use crate::attribution::RateUnit::{self, Kib, Requests};
@@ -159,7 +160,7 @@ const OLDER: usize = 16;
 pub(super) struct RateHistory {
     device: KnownDevice,
     stated: StatedCap,
-    /// In the order of time, [`RING`] of them and up to [`OLDER`] more, which are dropped all at once.
+    /// In the order of time, [`MAX_STEPS`] of them and up to [`OLDER`] more, which are dropped all at once.
     latest: Vec<LimitStep>,
     /// The limit on each of [`RATES`] that was found; `None` without one.
     known: [Option<Plateau>; RATES.len()],
@@ -182,12 +183,12 @@ impl RateHistory {
     /// Takes a step, in which reads and writes took `over` times the highest unloaded latency. Returns the limit that holds
     /// the device; `None` if none is seen.
     pub(super) fn observe(&mut self, load: &Load, over: [f64; 2]) -> Option<Plateau> {
-        if self.latest.len() == RING + OLDER {
+        if self.latest.len() == MAX_STEPS + OLDER {
             self.latest.drain(..=OLDER);
         }
         let count = self.latest.len();
         if count == self.latest.capacity() {
-            let room = (2 * count).clamp(4, RING + OLDER);
+            let room = (2 * count).clamp(4, MAX_STEPS + OLDER);
             self.latest.reserve_exact(room - count);
         }
         let now = LimitStep { load: *load, over };
@@ -200,7 +201,7 @@ impl RateHistory {
             if rate <= 0.0 {
                 continue;
             }
-            if self.is_at_stated(limited, rate) && load.queue >= QUEUE {
+            if self.is_at_stated(limited, rate) && load.queue >= MIN_QUEUE {
                 return Some(self.plateau(limited, &[now]));
             }
             if let Some(known) = &self.known[at] {
@@ -208,7 +209,7 @@ impl RateHistory {
                 if is_near && now.over(limited.direction) >= SATURATED {
                     return Some(self.plateau(limited, self.run(limited, rate)).since(known));
                 }
-                if rate > PAST * known.rate() {
+                if rate > CAP_EXCEEDED * known.rate() {
                     self.known[at] = None;
                 }
             }
@@ -227,7 +228,7 @@ impl RateHistory {
 
     /// The latest steps in a row that are near a rate, and in which requests wait.
     fn run(&self, limited: LimitedRate, rate: f64) -> &[LimitStep] {
-        let latest = &self.latest[self.latest.len().saturating_sub(RING)..];
+        let latest = &self.latest[self.latest.len().saturating_sub(MAX_STEPS)..];
         let mut begin = latest.len();
         for step in latest.iter().rev() {
             if !step.waits() || (step.rate(limited) / rate - 1.0).abs() > CAP_STEP {
@@ -303,13 +304,14 @@ fn is_even(run: &[LimitStep], limited: LimitedRate) -> bool {
     if mean_requests < CAP_REQUESTS || is_paced(run) {
         return false;
     }
-    let jitter_over_chance = quartile_of_changes(run, limited) / (CHANCE / mean_requests.sqrt());
+    let jitter_over_chance =
+        quartile_of_changes(run, limited) / (POISSON_CHANGE / mean_requests.sqrt());
     let done = sum(run, |step| step.load.done());
     let mut queues: Vec<f64> = run.iter().map(|step| step.load.queue).collect();
     queues.sort_by(f64::total_cmp);
     // The second longest queue and the second shortest: one outlier at each end does no harm.
-    let has_grown =
-        queues[queues.len() - 2] >= MORE * queues[1] && requests >= (1.0 - SHARE) * done;
+    let has_grown = queues[queues.len() - 2] >= CLEARLY_MORE * queues[1]
+        && requests >= (1.0 - MIN_SHARE) * done;
     if has_grown && jitter_over_chance < EVEN {
         return true;
     }
@@ -319,7 +321,7 @@ fn is_even(run: &[LimitStep], limited: LimitedRate) -> bool {
         if step.load.in_flight.is_none() {
             return false;
         }
-        waiting += usize::from(step.over(limited.direction) >= MORE);
+        waiting += usize::from(step.over(limited.direction) >= CLEARLY_MORE);
     }
     jitter_over_chance < VERY_EVEN && 2 * waiting > run.len()
 }
@@ -348,7 +350,7 @@ fn is_paced(run: &[LimitStep]) -> bool {
         of_completions += beyond.powi(2);
         of_arrivals += (beyond + end - begin).powi(2);
     }
-    of_arrivals < PACE * of_completions
+    of_arrivals < MAX_PACE_VARIANCE * of_completions
 }
 
 #[cfg(test)]
@@ -367,7 +369,7 @@ mod memory_tests {
         for _ in 0..1000 {
             history.observe(&load, [1.0; 2]);
         }
-        assert_eq!(history.latest.capacity(), RING + OLDER);
+        assert_eq!(history.latest.capacity(), MAX_STEPS + OLDER);
         history.forget_steps();
         assert_eq!(history.latest.capacity(), 0);
     }

@@ -2,7 +2,7 @@
 
 use super::host_report::HostReport;
 use super::report::DeviceReport;
-use super::thresholds::{QUEUE, SOMEONE};
+use super::thresholds::{MIN_FELT_QUEUE, MIN_QUEUE};
 use super::verdict::Verdict;
 
 /// The evidence that none of these devices is the bottleneck: each is idle, or had so few requests at a time that nobody
@@ -18,7 +18,7 @@ pub struct NotTheDisk<'a> {
 /// Returns the evidence; `None` if a device may be the bottleneck.
 pub fn not_the_disk<'a>(devices: &'a [DeviceReport], host: &HostReport) -> Option<NotTheDisk<'a>> {
     // A device that is not saturated may still be what tasks wait for most of the time.
-    let tasks_wait = host.long_io_wait_pct().is_some() || host.blocked.mean >= Some(SOMEONE);
+    let tasks_wait = host.long_io_wait_pct().is_some() || host.blocked.mean >= Some(MIN_FELT_QUEUE);
     if host.long_hidden_wait_pct().is_none() && tasks_wait {
         return None;
     }
@@ -29,7 +29,7 @@ pub fn not_the_disk<'a>(devices: &'a [DeviceReport], host: &HostReport) -> Optio
     {
         let (p99, mean) = (report.all.queue.p99?, report.mean_queue?);
         let is_fine = matches!(report.verdict, None | Some(Verdict::Ok));
-        if !is_fine || p99 >= QUEUE || mean >= SOMEONE {
+        if !is_fine || p99 >= MIN_QUEUE || mean >= MIN_FELT_QUEUE {
             return None;
         }
         found.longest_queue = found.longest_queue.max(mean);

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 
 use super::load::Load;
 use super::range::upper_median;
-use super::thresholds::{FEW, HOLD, LESS, MORE, PEER_STEP_S, PEER_SUM, QUEUE, RANK};
+use super::thresholds::{
+    CLEARLY_LESS, CLEARLY_MORE, HOLD_FRACTION, MIN_CONFIRMATIONS, MIN_QUEUE, MIN_REQUESTS,
+    PEER_STEP_S, PEER_SUM,
+};
 use crate::attribution::IoDirection;
 use crate::topology::{Kind, Topology};
 
@@ -66,7 +69,7 @@ pub(super) fn peer_groups(names: &[&str], topology: &Topology) -> Vec<Vec<usize>
     let mut is_grouped = vec![false; names.len()];
     groups.retain_mut(|group| {
         group.retain(|index| !is_grouped[*index]);
-        let has_enough_peers = group.len() > RANK;
+        let has_enough_peers = group.len() > MIN_CONFIRMATIONS;
         for index in group {
             is_grouped[*index] |= has_enough_peers;
         }
@@ -112,7 +115,7 @@ impl Shown {
     /// `None` if too few completed.
     fn of(load: &Load, kind: usize) -> Option<Self> {
         let requests = load.kinds[kind];
-        (requests.count >= FEW && requests.ms > 0.0).then(|| Self {
+        (requests.count >= MIN_REQUESTS && requests.ms > 0.0).then(|| Self {
             ms: requests.await_ms(),
             rate: requests.count / load.seconds,
             kib: requests.size_kib(),
@@ -120,7 +123,7 @@ impl Shown {
     }
 
     fn is_like(&self, other: &Self) -> bool {
-        is_within(self.rate, other.rate, QUEUE) && is_within(self.kib, other.kib, MORE)
+        is_within(self.rate, other.rate, MIN_QUEUE) && is_within(self.kib, other.kib, CLEARLY_MORE)
     }
 }
 
@@ -180,7 +183,7 @@ impl PeerHistory {
                     like.push(other.ms);
                 }
             }
-            if like.len() < RANK {
+            if like.len() < MIN_CONFIRMATIONS {
                 continue;
             }
             let ratio = now.ms / upper_median(like.iter().copied());
@@ -205,7 +208,7 @@ impl Standing {
         const WEIGHT: f64 = 0.1;
         /// More than is needed, so that a disk that has been slow for long is not for as long after.
         const MAX_SUM: f64 = 1.1 * PEER_SUM;
-        let excess = (ratio / MORE.sqrt()).ln();
+        let excess = (ratio / CLEARLY_MORE.sqrt()).ln();
         let weight = (seconds / PEER_STEP_S).min(1.0);
         self.sum = (self.sum + weight * excess).clamp(0.0, MAX_SUM);
         self.ratio = if self.ratio > 0.0 {
@@ -215,7 +218,7 @@ impl Standing {
         };
         let was_slow = self.is_slow;
         let (hold, least) = if was_slow {
-            (HOLD, -(1.0 - LESS))
+            (HOLD_FRACTION, -(1.0 - CLEARLY_LESS))
         } else {
             (1.0, 0.0)
         };

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use super::report::DeviceReport;
-use super::thresholds::HALF;
+use super::thresholds::CLEARLY_FASTER;
 use crate::topology::Topology;
 
 /// Queue below which hardly any request waits at a layer.
@@ -66,7 +66,7 @@ impl LayerLink {
         }
         let mut longest_below = Vec::new();
         for one in below {
-            if one.all.queue.mean >= Some(HALF * longest_queue) {
+            if one.all.queue.mean >= Some(CLEARLY_FASTER * longest_queue) {
                 longest_below.push(one.device.clone());
             }
         }
@@ -80,7 +80,7 @@ impl LayerLink {
         };
         if queue_above < MIN_LAYER_QUEUE {
             link.waiting = WaitLocation::Nowhere;
-        } else if link.queued_between() >= HALF * queue_above {
+        } else if link.queued_between() >= CLEARLY_FASTER * queue_above {
             link.waiting = WaitLocation::Between;
         }
         Some(link)

@@ -11,8 +11,9 @@ use super::by_class::ByClass;
 use super::load::Load;
 use super::settings::{BaselineSource, Settings};
 use super::thresholds::{
-    AUTO, BOOT, BOOT_REQUESTS, CHORD, ClassLimits, ELASTIC, GIVEN, LARGER, LESS, MORE, OWN, QUEUE,
-    REACH, RING, SAMPLES, SAVED_INTERVALS, SIGMA, SPARE,
+    BOOT_REQUESTS, CLEARLY_LESS, CLEARLY_MORE, ClassLimits, GIVEN, LARGER_CLASSES,
+    MAX_AUTOCORRELATION, MAX_ELASTICITY, MAX_STEPS, MIN_INTERCEPT, MIN_QUEUE, MIN_REGRESSION_STEPS,
+    MIN_SCATTER, RATE_REACH, SAVED_INTERVALS, STANDARD_ERRORS, TIMES_ERLANG, TIMES_SINCE_BOOT,
 };
 use crate::baselines::UnloadedLatency;
 use crate::topology::DeviceClass;
@@ -104,7 +105,7 @@ pub(super) struct Range {
     proof: ByClass<(i32, i32), Best>,
     /// The highest rates of the device, by size class.
     top: ByClass<i32, Best>,
-    /// The latest steps, [`RING`] at most.
+    /// The latest steps, [`MAX_STEPS`] at most.
     points: VecDeque<Point>,
 }
 
@@ -135,12 +136,12 @@ impl Range {
             seen_s: None,
         };
         // No disk at all is slower unloaded than a slow hard disk; but a few requests may have met one that slept.
-        if self.class.is_some() || queue >= QUEUE {
+        if self.class.is_some() || queue >= MIN_QUEUE {
             let max_ms = ClassLimits::of(self.class).max_ms(kib);
             bounds.lower_hi(max_ms, BaselineSource::Class(self.class), None);
         }
         for (class, best) in self.low.iter() {
-            if (size..=size + LARGER).contains(class)
+            if (size..=size + LARGER_CLASSES).contains(class)
                 && let Some(seen) = best.seen()
             {
                 bounds.lower_hi(seen.value, BaselineSource::Lowest, Some(seen.at_s));
@@ -148,7 +149,7 @@ impl Range {
         }
         for ((of_size, at_rate), best) in self.proof.iter() {
             if *of_size <= size
-                && *at_rate >= rate_class(rate) - REACH
+                && *at_rate >= rate_class(rate) - RATE_REACH
                 && let Some(proven) = best.value()
             {
                 bounds.lo = bounds.lo.max(proven);
@@ -162,14 +163,14 @@ impl Range {
                 bounds.lo = bounds.lo.max(GIVEN[0] * given.await_ms);
             }
         }
-        if bounds.source == Some(BaselineSource::Lowest) && bounds.hi < MORE * bounds.lo {
+        if bounds.source == Some(BaselineSource::Lowest) && bounds.hi < CLEARLY_MORE * bounds.lo {
             bounds.source = Some(BaselineSource::Learned);
         }
         bounds.hi_without_boot = bounds.hi;
         if let Some(boot) = self.boot
-            && boot.kib >= LESS * kib
+            && boot.kib >= CLEARLY_LESS * kib
         {
-            bounds.lower_hi(BOOT * boot.ms, BaselineSource::SinceBoot, None);
+            bounds.lower_hi(TIMES_SINCE_BOOT * boot.ms, BaselineSource::SinceBoot, None);
         }
         bounds
     }
@@ -180,7 +181,7 @@ impl Range {
             |given: &&UnloadedLatency| given.size_kib.map_or(0, |kib| size_class(kib) - size);
         self.given
             .iter()
-            .filter(|given| (0..=LARGER).contains(&distance(given)))
+            .filter(|given| (0..=LARGER_CLASSES).contains(&distance(given)))
             .min_by_key(distance)
     }
 
@@ -216,7 +217,7 @@ impl Range {
         at_s: f64,
     ) {
         self.learn_lowest(size, ms, requests, at_s);
-        if load.queue < QUEUE {
+        if load.queue < MIN_QUEUE {
             *self.quiet.get_or_insert_with(size, || 0) += 1;
         }
         self.top
@@ -233,7 +234,7 @@ impl Range {
             requests,
         };
         self.prove_by_chords(&point, at_s);
-        if self.points.len() == RING {
+        if self.points.len() == MAX_STEPS {
             self.points.pop_front();
         }
         self.points.push_back(point);
@@ -255,13 +256,14 @@ impl Range {
             } else {
                 (point, other)
             };
-            let grew = MORE * lower.rate <= higher.rate && MORE * lower.queue <= higher.queue;
-            if !grew || higher.ms < LESS * lower.ms {
+            let grew = CLEARLY_MORE * lower.rate <= higher.rate
+                && CLEARLY_MORE * lower.queue <= higher.queue;
+            if !grew || higher.ms < CLEARLY_LESS * lower.ms {
                 continue;
             }
             let slope = (higher.ms - lower.ms).max(0.0) / (higher.rate - lower.rate);
             let unloaded = lower.ms - lower.rate * slope;
-            if unloaded > CHORD * lower.ms {
+            if unloaded > MIN_INTERCEPT * lower.ms {
                 let fewest = point.requests.min(other.requests);
                 proofs.push((lower.rate, unloaded * (1.0 - 1.0 / fewest.sqrt())));
             }
@@ -280,7 +282,7 @@ impl Range {
                 near.push(point);
             }
         }
-        if near.len() < SAMPLES {
+        if near.len() < MIN_REGRESSION_STEPS {
             return;
         }
         let count = near.len() as f64;
@@ -310,14 +312,14 @@ impl Range {
         let variance = squares / (count - 2.0);
         let autocorrelation = products_of_neighbors / (variance * count).max(1e-30);
         let elasticity = slope * mean_rate / mean_ms;
-        let elasticity_error = SIGMA * (variance / spread).sqrt() * mean_rate / mean_ms;
-        let is_elastic = elasticity.abs() + elasticity_error >= ELASTIC;
-        if is_elastic || autocorrelation >= AUTO + 1.0 / count.sqrt() {
+        let elasticity_error = STANDARD_ERRORS * (variance / spread).sqrt() * mean_rate / mean_ms;
+        let is_elastic = elasticity.abs() + elasticity_error >= MAX_ELASTICITY;
+        if is_elastic || autocorrelation >= MAX_AUTOCORRELATION + 1.0 / count.sqrt() {
             return;
         }
         let requests = upper_median(near.iter().map(|point| point.requests));
         let scatter = (spread / count).sqrt() / mean_rate * requests.sqrt();
-        if scatter >= OWN {
+        if scatter >= MIN_SCATTER {
             self.prove(size, mean_rate, mean_ms * (1.0 - elasticity.max(0.0)), at_s);
         }
     }
@@ -332,13 +334,13 @@ impl Range {
             .filter(|(class, _)| *class >= size)
             .filter_map(|(_, best)| best.value())
             .fold(0.0, f64::max);
-        if rate > LESS * most {
+        if rate > CLEARLY_LESS * most {
             return false;
         }
         let used = rate / most;
-        let servers = (most * ms / MORE / 1000.0).max(1.0);
+        let servers = (most * ms / CLEARLY_MORE / 1000.0).max(1.0);
         let exponent = (2.0 * (servers + 1.0)).sqrt() - 1.0;
-        SPARE * used.powf(exponent) / servers / (1.0 - used) < MORE - 1.0
+        TIMES_ERLANG * used.powf(exponent) / servers / (1.0 - used) < CLEARLY_MORE - 1.0
     }
 
     /// Forgets the latest steps; what was learned stays.

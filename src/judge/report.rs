@@ -12,7 +12,7 @@ use super::levels::{CapacityByDirection, CapacityReport, ConcurrencyLevel, Devic
 use super::limit::Plateau;
 use super::settings::StatedCap;
 use super::summary::VerdictTimes;
-use super::thresholds::{MORE, PAST, QUEUE, SOMEONE};
+use super::thresholds::{CAP_EXCEEDED, CLEARLY_MORE, MIN_FELT_QUEUE, MIN_QUEUE};
 use super::verdict::{Assessment, Evidence, Verdict};
 use crate::attribution::{IoDirection, RateUnit};
 use crate::baselines::DeviceBaseline;
@@ -284,7 +284,7 @@ fn exceeded_caps(cap: StatedCap, all: &DirectionReport) -> Vec<ExceededCap> {
     let mut exceeded = Vec::new();
     for (unit, seen, cap) in rates {
         if let (Some(seen), Some(cap)) = (seen, cap)
-            && seen > PAST * cap
+            && seen > CAP_EXCEEDED * cap
         {
             exceeded.push(ExceededCap { unit, cap, seen });
         }
@@ -323,9 +323,9 @@ fn one_at_a_time(report: &DeviceReport) -> Option<OtherCause> {
         (None, Some(util)) => queue / util * 100.0,
         (_, None) => queue,
     };
-    let is_serial = (SOMEONE..=MAX_SERIAL_QUEUE).contains(&queue)
-        && report.all.queue.p99? <= MORE
-        && queue_while_in_use <= QUEUE;
+    let is_serial = (MIN_FELT_QUEUE..=MAX_SERIAL_QUEUE).contains(&queue)
+        && report.all.queue.p99? <= CLEARLY_MORE
+        && queue_while_in_use <= MIN_QUEUE;
     (report.verdict == Some(Verdict::Ok) && is_serial && !report.capacity.is_max_known)
         .then_some(OtherCause::OneAtATime { queue })
 }
@@ -340,7 +340,7 @@ fn background_writes(report: &DeviceReport, host: &HostReport) -> Option<OtherCa
     let p95_saturation = report.write.saturation.p95?;
     let some_pct = host.io_pressure_some_pct.mean?;
     let max_writeback_kib = host.writeback_kib.max?;
-    let is_only_of_writes = read_saturation < MORE && p95_saturation >= MORE;
+    let is_only_of_writes = read_saturation < CLEARLY_MORE && p95_saturation >= CLEARLY_MORE;
     let does_nobody_wait = some_pct < LOW_IO_PRESSURE_PCT;
     if !is_loaded || !is_only_of_writes || !does_nobody_wait || max_writeback_kib <= 0.0 {
         return None;

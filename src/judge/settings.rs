@@ -1,6 +1,6 @@
 //! What is known of a device before it is judged: its class, baselines, and what the user states.
 
-use super::thresholds::{BOOT, GIVEN, SATURATED};
+use super::thresholds::{GIVEN, SATURATED, TIMES_SINCE_BOOT};
 use crate::attribution::{IoDirection, Limit, LimitSource, RateUnit};
 use crate::baselines::DeviceBaseline;
 use crate::topology::{DeviceClass, Provider};
@@ -65,7 +65,7 @@ impl BaselineSource {
     pub fn scale(self) -> f64 {
         match self {
             Self::Given | Self::Saved => GIVEN[1],
-            Self::SinceBoot => BOOT,
+            Self::SinceBoot => TIMES_SINCE_BOOT,
             Self::Learned | Self::Lowest | Self::Class(_) | Self::Peers => 1.0,
         }
     }

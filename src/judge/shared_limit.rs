@@ -4,7 +4,9 @@
 use std::collections::VecDeque;
 
 use super::load::Load;
-use super::thresholds::{QUEUE, RANK, SHARE, SHARED_EVEN, SHARED_OWN, SHARED_PART, SHARED_RUN};
+use super::thresholds::{
+    MIN_CONFIRMATIONS, MIN_QUEUE, MIN_SHARE, SHARED_EVEN, SHARED_OWN, SHARED_PART, SHARED_RUN,
+};
 use crate::attribution::RateUnit;
 
 /// The limit that a device shares with others.
@@ -69,7 +71,7 @@ impl SharedLimits {
         self.steps.push_back(parts);
         let found = self.search();
         self.hits = if found.is_some() { self.hits + 1 } else { 0 };
-        found.filter(|_| self.hits >= RANK)
+        found.filter(|_| self.hits >= MIN_CONFIRMATIONS)
     }
 
     fn search(&self) -> Option<Found> {
@@ -80,7 +82,7 @@ impl SharedLimits {
         for index in 0..self.steps[0].len() {
             let parts = self.steps.iter().map_while(|step| *step.get(index)?);
             let steps: Vec<Part> = parts.collect();
-            let waiting = steps.iter().filter(|part| part.queue >= QUEUE).count();
+            let waiting = steps.iter().filter(|part| part.queue >= MIN_QUEUE).count();
             // The median is the higher of two values in the middle.
             if steps.len() == SHARED_RUN && waiting >= SHARED_RUN - SHARED_RUN / 2 {
                 disks.push((index, steps));
@@ -107,7 +109,7 @@ fn sharing(disks: &[(usize, Vec<Part>)], at: usize, unit: RateUnit) -> Option<Fo
     }
     let (rate, variance) = mean_and_variance(&sums);
     let variation = variance.sqrt() / rate;
-    let is_even = variation < SHARED_EVEN && variance < SHARE * variances;
+    let is_even = variation < SHARED_EVEN && variance < MIN_SHARE * variances;
     if !is_even {
         return None;
     }

@@ -1,6 +1,6 @@
 //! The seconds with each verdict, and the word for all of them.
 
-use super::thresholds::{ON_TIME, QUARTER, SHARE, STALL_S};
+use super::thresholds::{MIN_SHARE, ON_TIME, QUARTER, STALL_S};
 use super::verdict::Verdict;
 
 /// The verdicts on a time in which requests wait, the most severe first.
@@ -82,11 +82,11 @@ impl VerdictTimes {
             return Some(Verdict::Stalled);
         }
         for verdict in WAITING {
-            if verdict.is_trouble() && self.share(&[verdict]) >= SHARE {
+            if verdict.is_trouble() && self.share(&[verdict]) >= MIN_SHARE {
                 return Some(verdict);
             }
         }
-        Some(if self.share(&WAITING) >= SHARE {
+        Some(if self.share(&WAITING) >= MIN_SHARE {
             Verdict::Queueing
         } else if self.share(&[Verdict::Busy]) < QUARTER {
             Verdict::Ok

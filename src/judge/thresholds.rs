@@ -9,21 +9,21 @@ use crate::topology::DeviceClass;
 /// times are like.
 pub(crate) const SATURATED: f64 = 3.0;
 /// Times: clearly more. A third of the time is waiting (queueing); a rate and a queue that grew; a disk slower than its peers.
-pub(crate) const MORE: f64 = 1.5;
+pub(crate) const CLEARLY_MORE: f64 = 1.5;
 /// Times: clearly less; its inverse is "alike". Scatter and mix of real loads reach a fifth.
-pub(crate) const LESS: f64 = 0.8;
+pub(crate) const CLEARLY_LESS: f64 = 0.8;
 /// Requests at a time; with fewer, no request waits behind more than one other.
-pub(crate) const QUEUE: f64 = 2.0;
+pub(crate) const MIN_QUEUE: f64 = 2.0;
 /// Requests at a time; with fewer, nobody waits for as much as half of the time.
-pub(crate) const SOMEONE: f64 = 0.5;
+pub(crate) const MIN_FELT_QUEUE: f64 = 0.5;
 /// Milliseconds; a shorter wait of a handful of requests matters to nobody.
 pub(crate) const MATTERS_MS: f64 = 10.0;
 /// Requests; the mean of fewer is off by more than a third.
-pub(crate) const FEW: f64 = 8.0;
+pub(crate) const MIN_REQUESTS: f64 = 8.0;
 /// Fraction of the time; a kind of requests, or a word, with less does not count.
-pub(crate) const SHARE: f64 = 0.1;
+pub(crate) const MIN_SHARE: f64 = 0.1;
 /// Times a threshold: trouble ends there, not at the threshold itself, so that words change less often.
-pub(crate) const HOLD: f64 = 0.75;
+pub(crate) const HOLD_FRACTION: f64 = 0.75;
 /// Seconds without a completion although requests are in flight: no device is meant to do that. Also the shortest step.
 pub(crate) const STALL_S: f64 = 1.0;
 /// Seconds until requests hang, and until an event is over: a shorter pause is no end of it.
@@ -38,33 +38,33 @@ pub(crate) const LEAKED_S: f64 = 120.0;
 // What narrows the range of the unloaded latency.
 
 /// The third best interval counts, the third peer, the third interval in a row: two outliers do no harm.
-pub(crate) const RANK: usize = 3;
+pub(crate) const MIN_CONFIRMATIONS: usize = 3;
 /// Size classes of two times: requests more than four times as large are another kind of load (streams).
-pub(crate) const LARGER: i32 = 2;
+pub(crate) const LARGER_CLASSES: i32 = 2;
 /// Times the mean since boot, which has queueing and other content in it.
-pub(crate) const BOOT: f64 = 2.0;
+pub(crate) const TIMES_SINCE_BOOT: f64 = 2.0;
 /// Requests since boot from which their mean counts.
 pub(crate) const BOOT_REQUESTS: f64 = 10_000.0;
 /// Fraction of the latency at the lower rate; an intercept below it proves nothing.
-pub(crate) const CHORD: f64 = 0.4;
+pub(crate) const MIN_INTERCEPT: f64 = 0.4;
 /// Rate classes of four times: proofs at a rate 16 times lower are of another state (power saving).
-pub(crate) const REACH: i32 = 2;
+pub(crate) const RATE_REACH: i32 = 2;
 /// Intervals that are remembered.
-pub(crate) const RING: usize = 64;
+pub(crate) const MAX_STEPS: usize = 64;
 /// Intervals of a regression.
-pub(crate) const SAMPLES: usize = 20;
+pub(crate) const MIN_REGRESSION_STEPS: usize = 20;
 /// Standard errors of a regression: 99%.
-pub(crate) const SIGMA: f64 = 2.6;
+pub(crate) const STANDARD_ERRORS: f64 = 2.6;
 /// Relative growth of latency with the rate: a queue that makes up a quarter of the latency has rho / (1 - rho) = 0.35.
-pub(crate) const ELASTIC: f64 = 0.35;
+pub(crate) const MAX_ELASTICITY: f64 = 0.35;
 /// Times the scatter of Poisson arrivals: a paced load moves too little to show anything.
-pub(crate) const OWN: f64 = 0.7;
+pub(crate) const MIN_SCATTER: f64 = 0.7;
 /// Autocorrelation of what a regression leaves: more is a hidden cause.
-pub(crate) const AUTO: f64 = 0.3;
+pub(crate) const MAX_AUTOCORRELATION: f64 = 0.3;
 /// Times Erlang's wait: arrivals are burstier and services more varied than random.
-pub(crate) const SPARE: f64 = 2.0;
+pub(crate) const TIMES_ERLANG: f64 = 2.0;
 /// Times the latency: intervals that were surely faster.
-pub(crate) const HALF: f64 = 0.5;
+pub(crate) const CLEARLY_FASTER: f64 = 0.5;
 /// Times a baseline that was given or saved: the lowest and the highest unloaded latency that it stands for.
 pub(crate) const GIVEN: [f64; 2] = [0.8, 1.2];
 /// Quiet intervals from which the lowest latency is saved as a baseline: a minute.
@@ -87,11 +87,11 @@ pub(crate) const VERY_EVEN: f64 = 0.07;
 /// Which of the changes is looked at.
 pub(crate) const QUARTILE: f64 = 0.75;
 /// Median change between two Poisson counts, times the square root of their mean.
-pub(crate) const CHANCE: f64 = 0.95;
+pub(crate) const POISSON_CHANGE: f64 = 0.95;
 /// Times the limit: it is none any more.
-pub(crate) const PAST: f64 = 1.05;
+pub(crate) const CAP_EXCEEDED: f64 = 1.05;
 /// Variance of the arrivals over that of the completions: with less, the rate is the client's pace.
-pub(crate) const PACE: f64 = 0.7;
+pub(crate) const MAX_PACE_VARIANCE: f64 = 0.7;
 
 // Side by side.
 
@@ -110,8 +110,8 @@ pub(crate) const SHARED_PART: f64 = 0.05;
 
 // Events and summary.
 
-/// Bad intervals, of `RANK` intervals, that begin an event.
-pub(crate) const BEGIN: usize = 2;
+/// Bad intervals, of `MIN_CONFIRMATIONS` intervals, that begin an event.
+pub(crate) const MIN_BAD: usize = 2;
 /// Fraction of an event, or of a capture, from which a word is that of all of it.
 pub(crate) const QUARTER: f64 = 0.25;
 
