@@ -100,7 +100,8 @@ pub struct WriteProgress {
     pub last_at: Option<Timestamp>,
     /// The reason why nothing can be written at present, but perhaps later; `None` if there is none.
     pub obstacle: Option<String>,
-    /// The number of times that the file was lost and the recording went on, and what happened the last time.
+    /// The number of times that the file was lost, or could not be rotated, and the recording went on, and what happened the last
+    /// time.
     pub losses: u64,
     pub loss: String,
     /// The reason why an existing file was rotated instead of being appended to; `None` if it was not.
