@@ -197,21 +197,16 @@ pub fn require_counters(replay: Option<&Replay<'_>>) -> Result<()> {
 
 /// Returns whether the reader of the output closed the pipe, which is a normal end.
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    let kinds = error
-        .chain()
-        .filter_map(|cause| cause.downcast_ref::<io::Error>())
-        .map(io::Error::kind);
-    kinds
-        .into_iter()
-        .any(|kind| kind == io::ErrorKind::BrokenPipe)
+    io_causes(error).any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
 }
 
 /// Returns whether a signal ended the wait for a reader of the output.
 pub fn is_unread(error: &anyhow::Error) -> bool {
-    let mut causes = error
-        .chain()
-        .filter_map(|cause| cause.downcast_ref::<io::Error>());
-    causes.any(|cause| cause.get_ref().is_some_and(|inner| inner.is::<Unread>()))
+    io_causes(error).any(|cause| cause.get_ref().is_some_and(|inner| inner.is::<Unread>()))
+}
+
+fn io_causes(error: &anyhow::Error) -> impl Iterator<Item = &io::Error> {
+    error.chain().filter_map(|cause| cause.downcast_ref())
 }
 
 /// Returns the operating system's text of the error that caused this one; the error's own text if there is none.

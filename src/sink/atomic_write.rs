@@ -52,7 +52,7 @@ pub fn is_same_file(from: &Path, to: &Path) -> bool {
     } else {
         to
     };
-    let (Ok(from), Ok(to)) = (std::fs::metadata(from), std::fs::metadata(to)) else {
+    let (Ok(from), Ok(to)) = (from.metadata(), to.metadata()) else {
         return false;
     };
     from.is_file() && (from.dev(), from.ino()) == (to.dev(), to.ino())

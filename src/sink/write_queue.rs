@@ -421,11 +421,9 @@ impl Writer<'_> {
     fn rotate(&mut self) {
         let rotated = self.on_file(RecordingFile::rotate);
         if let (Err(error), false) = (&rotated, self.is_rotation_refused) {
-            let text = format!("{error:#}; the recording goes on without a new file");
-            self.queue.update(|progress| {
-                progress.losses += 1;
-                progress.loss = text;
-            });
+            self.note_loss(format!(
+                "{error:#}; the recording goes on without a new file"
+            ));
         }
         self.is_rotation_refused = rotated.is_err();
         if self.is_rotation_refused
@@ -446,11 +444,15 @@ impl Writer<'_> {
             text = file.recover(loss)?;
             Ok(())
         })?;
+        self.note_loss(text);
+        Ok(())
+    }
+
+    fn note_loss(&self, text: String) {
         self.queue.update(|progress| {
             progress.losses += 1;
             progress.loss = text;
         });
-        Ok(())
     }
 
     /// Returns the text of a sample, with the notes that precede it.
