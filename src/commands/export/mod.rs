@@ -19,7 +19,7 @@ use clap::Args;
 
 use self::backfill::Backfill;
 use self::published::Published;
-use self::server::{Hosts, Server};
+use self::server::{Hosts, Server, is_of_this_host};
 use self::textfile::TextfileWriter;
 use super::follow::{Observer, Run, follow};
 use super::hindsight::open_view;
@@ -283,7 +283,7 @@ impl Observer for Publisher<'_> {
             let address = server.address();
             let hosts = Hosts::new(address.ip(), &self.export.allow_host);
             server.start(hosts, &self.published)?;
-            let reach = if address.ip().to_canonical().is_loopback() {
+            let reach = if is_of_this_host(address.ip()) {
                 ", to this host only"
             } else {
                 ""

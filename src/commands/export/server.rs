@@ -210,7 +210,7 @@ impl Hosts {
     pub(super) fn new(listens_at: IpAddr, allowed: &[String]) -> Self {
         Self {
             allowed: allowed.to_vec(),
-            are_all: allowed.is_empty() && !listens_at.to_canonical().is_loopback(),
+            are_all: allowed.is_empty() && !is_of_this_host(listens_at),
         }
     }
 
@@ -240,10 +240,15 @@ fn host_name(host: &str) -> &str {
     name.strip_suffix('.').unwrap_or(name)
 }
 
+/// Returns whether only this host can reach an address, in the form of version 4 or 6.
+pub(super) fn is_of_this_host(address: IpAddr) -> bool {
+    address.to_canonical().is_loopback()
+}
+
 /// Returns whether a name or address always means the host itself.
 fn is_loopback(name: &str) -> bool {
     if let Ok(address) = name.parse::<IpAddr>() {
-        return address.to_canonical().is_loopback();
+        return is_of_this_host(address);
     }
     let name = name.to_ascii_lowercase();
     matches!(&*name, "localhost" | "ip6-localhost" | "ip6-loopback") || name.ends_with(".localhost")
