@@ -192,7 +192,7 @@ pub struct RecordingHeader {
     /// The block devices and how they are stacked.
     #[serde(rename = "devices")]
     pub topology: Topology,
-    /// What the counters of this recording lack: version 0.2.0 could make up counters from the rates in a log of another tool.
+    /// Only in recordings of version 0.2.0 that were made from the log of another tool: the values that their counters lack.
     #[serde(rename = "missing", skip_serializing)]
     pub lacking: Option<IgnoredAny>,
     /// The baselines that were given or saved for them.

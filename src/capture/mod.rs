@@ -114,7 +114,7 @@ fn slot(devices: &mut Vec<Device>, index: usize) -> &mut Device {
 pub(super) const MAX_LINE_BYTES: usize = 64 * 1024;
 
 /// The maximum number of devices in a sample, far more than hosts have: a few bytes of compressed data must not fill
-/// the memory, of which `analyze` takes 25 KB for a device that is busy in a few intervals.
+/// the memory. `analyze` takes 25 KB for each device that is busy in a few intervals.
 pub(super) const MAX_DEVICES_PER_SAMPLE: usize = 40_000;
 
 /// The maximum number of devices in all samples of a capture: some kilobytes are kept of each that is gone.

@@ -1,4 +1,4 @@
-//! What was read of a log so far, and the interface of the readers of each kind of log.
+//! The part of a log that was read, and the trait of the readers of each kind of log.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub(super) trait LogFormat: Send {
     fn finish(&mut self, contents: &mut LogContents);
 }
 
-/// What is known of a log before its first report is handed out: from all of a file, or from the beginning of a stream.
+/// The facts about a log that are known before its first report is handed out: from a whole file, or from the beginning of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LogFacts {
     /// The length of its intervals; `None` if nothing shows it.

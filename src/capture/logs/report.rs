@@ -17,7 +17,7 @@ pub(super) struct Report {
     pub(super) midnight: Option<Timestamp>,
     /// No interval ends here: its rates are averages since boot, or reports before it are missing.
     pub(super) begins: bool,
-    /// True if it is the first of a run and its rates are still those of an interval: the beginning follows from the length.
+    /// True for the first report of a run if its rates are those of an interval, not since boot: it begins one length before its time.
     pub(super) has_length: bool,
     /// Its end is missing: no interval ends here.
     pub(super) is_cut: bool,

@@ -521,7 +521,7 @@ impl ProgramVotes {
 /// The mean number of requests at a time from which a kind of requests may be what somebody waits for.
 const MIN_WAITING_QUEUE: f64 = 0.1;
 
-/// What a kind of requests suffers.
+/// How much a kind of requests suffers.
 struct Suffering {
     kind: IoDirection,
     before_ms: Option<f64>,

@@ -4,7 +4,7 @@ use serde_json::value::RawValue;
 
 use anyhow::Result;
 
-use super::json::{Document, Json, json_of, object};
+use super::json::{Document, Json, Show, json_of, object};
 use super::text::Text;
 use super::{AnalysisReport, Times, incidents_text};
 use crate::intervals::IncidentTotal;
@@ -271,15 +271,12 @@ fn quantity_json(difference: &Difference) -> Json {
     }
 }
 
-/// Shows `{"before":…,"after":…,"devices":[…],"only_before":[…],"only_after":[…]}`, with one device per line; each line is given
-/// to `show`. Times are in UTC, `null` without a wall clock.
+/// Gives each line of `{"before":…,"after":…,"devices":[…],"only_before":[…],"only_after":[…]}`, with one device per line, to
+/// `show`. Times are in UTC, `null` without a wall clock.
 ///
 /// # Errors
-/// Those of `show`.
-pub fn compare_json(
-    comparison: &Comparison<'_>,
-    show: &mut dyn FnMut(&mut Vec<u8>) -> Result<()>,
-) -> Result<()> {
+/// The first error of `show`.
+pub fn compare_json(comparison: &Comparison<'_>, show: Show<'_>) -> Result<()> {
     let Comparison { before, after, .. } = comparison;
     let devices = comparison.busy().into_iter().map(|(old, new)| {
         let incidents_before = before.1.events.incident_total(&old.device);

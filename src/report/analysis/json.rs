@@ -31,14 +31,17 @@ macro_rules! object {
 
 pub(super) use object;
 
-/// A document with each field on a line of its own. It is shown line by line, because that of many devices is large.
+/// Shows a line of a document.
+pub(super) type Show<'a> = &'a mut dyn FnMut(&mut Vec<u8>) -> Result<()>;
+
+/// A document with each field on a line of its own. Each line is shown when it is complete: the document of many devices is large.
 pub(super) struct Document<'a> {
-    show: &'a mut dyn FnMut(&mut Vec<u8>) -> Result<()>,
+    show: Show<'a>,
     line: String,
 }
 
 impl<'a> Document<'a> {
-    pub(super) fn new(show: &'a mut dyn FnMut(&mut Vec<u8>) -> Result<()>) -> Self {
+    pub(super) fn new(show: Show<'a>) -> Self {
         let line = String::new();
         Self { show, line }
     }
@@ -88,14 +91,11 @@ impl<'a> Document<'a> {
     }
 }
 
-/// Shows the document, of which each line is given to `show`.
+/// Gives each line of the document to `show`.
 ///
 /// # Errors
-/// Those of `show`.
-pub fn json(
-    report: &AnalysisReport,
-    show: &mut dyn FnMut(&mut Vec<u8>) -> Result<()>,
-) -> Result<()> {
+/// The first error of `show`.
+pub fn json(report: &AnalysisReport, show: Show<'_>) -> Result<()> {
     let events = &report.events;
     let departures: Vec<Json> = events.departures.iter().map(departure).collect();
     let mut out = Document::new(show);

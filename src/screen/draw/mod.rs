@@ -308,7 +308,7 @@ fn swap_text(header: &IntervalHeader) -> Option<String> {
     ))
 }
 
-/// What is said of a device: its verdict, or which device above it suffers.
+/// The verdict on a device, or the device above it that suffers.
 struct VerdictText {
     text: String,
     style: Style,
