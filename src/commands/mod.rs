@@ -12,6 +12,7 @@ mod hindsight;
 mod latency;
 mod options;
 mod record;
+pub mod removed;
 mod report;
 mod service;
 mod suggestions;
@@ -34,6 +35,7 @@ use self::completions::Shell;
 use self::help::{command, manual_text, print_help};
 pub use self::options::Host;
 pub use self::record::Record;
+use self::removed::find_removed;
 use self::suggestions::{is_command, message_for_unknown_option};
 use self::usage::help_text;
 use self::version::Version;
@@ -297,6 +299,13 @@ fn clap_error(error: &clap::Error, arguments: &[OsString]) -> ArgError {
         return ArgError {
             message: help_text(words.find(|word| is_command(word)), is_short),
             exit: Exit::Success,
+        };
+    }
+    let typed: Vec<&str> = words.collect();
+    if let Some(removed) = find_removed(error, &typed) {
+        return ArgError {
+            message: format!("blkstat: {}\n", removed.sentence()),
+            exit: Exit::Error,
         };
     }
     if error.kind() == ErrorKind::UnknownArgument

@@ -36,14 +36,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ),
     (
         "Devices",
-        &[
-            "devices_regex",
-            "exclude",
-            "partitions",
-            "all",
-            "total",
-            "min_util",
-        ],
+        &["devices_regex", "exclude", "partitions", "all", "total"],
     ),
     (
         "Output",

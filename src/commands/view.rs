@@ -12,7 +12,7 @@ use super::options::{
 use super::suggestions::similar_command;
 use crate::console::RunContext;
 use crate::exit::Exit;
-use crate::intervals::{DeviceInterval, DeviceSelection, IntervalRows, NotFound};
+use crate::intervals::{DeviceSelection, IntervalRows, NotFound};
 use crate::report::json_csv::{FieldList, LineFormat, Lines};
 use crate::report::native::{ColumnList, TableOptions, TableWriter, sort_value};
 use crate::sanitize::sanitize;
@@ -63,9 +63,6 @@ pub struct View {
     /// Begin the line of each device with the time
     #[arg(short = 't', long)]
     times: bool,
-    /// Hide devices that were busy for less than PERCENT of the time, unless they are in trouble
-    #[arg(long, value_name = "PERCENT", value_parser = percent)]
-    min_util: Option<f64>,
     /// Use colors; auto is on a terminal that has them
     #[arg(
         long,
@@ -185,23 +182,6 @@ fn is_set(variable: &str, off: &str, context: &RunContext<'_>) -> bool {
     }
 }
 
-/// Returns whether a device was busy for this percentage of the time, is in trouble or has news.
-fn is_busy(device: &DeviceInterval, min_util_pct: f64) -> bool {
-    let Some(activity) = device.activity() else {
-        return true;
-    };
-    let util_pct = activity.judged.interval.util_pct();
-    util_pct >= Some(min_util_pct) || device.is_in_trouble()
-}
-
-/// Parses a percentage.
-fn percent(text: &str) -> Result<f64, String> {
-    match text.trim_end_matches('%').parse() {
-        Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent),
-        _ => Err("a number from 0 to 100 is needed, such as 5".to_owned()),
-    }
-}
-
 /// Writes the intervals of a run.
 struct Output<'a> {
     view: &'a View,
@@ -219,9 +199,6 @@ impl Output<'_> {
     /// Adds an interval with the devices that are requested, in the order that is requested.
     fn push(&mut self, mut rows: IntervalRows, context: &RunContext<'_>) {
         let top = self.view.top.map(|top| top as usize);
-        if let Some(min_util) = self.view.min_util {
-            rows.devices.retain(|device| is_busy(device, min_util));
-        }
         if self.table.is_some() {
             rows.sort_remarkable_first();
         }

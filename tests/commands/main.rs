@@ -21,6 +21,7 @@ mod live;
 mod native;
 mod other_causes;
 mod recordings;
+mod refused;
 mod report;
 mod service;
 mod soak;

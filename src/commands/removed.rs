@@ -1,0 +1,52 @@
+//! What was cut from the command line, and what to do instead: people have it in scripts, notes and fingers.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use super::suggestions::is_command;
+
+/// An option that the program had, or a value of an option.
+pub struct Removed {
+    /// The command whose option it was; [`ANY`] if no command has it any more.
+    pub command: &'static str,
+    /// The option as one types it: `--compare`, or `--csv=spreadsheet` if only this value is gone.
+    pub option: &'static str,
+    /// What to do instead, as the end of a sentence.
+    pub instead: &'static str,
+}
+
+/// The name that clap has for the view without the name of a command.
+pub const VIEW: &str = "blkstat";
+/// Stands for every command.
+pub const ANY: &str = "";
+
+/// Everything that was cut, in the order of the commands.
+pub const REMOVED: &[Removed] = &[Removed {
+    command: VIEW,
+    option: "--min-util",
+    instead: "idle devices are hidden without it, and '--sort util --top N' shows the busiest",
+}];
+
+impl Removed {
+    /// The sentence about it.
+    pub fn sentence(&self) -> String {
+        format!("{} is gone: {}", self.option, self.instead)
+    }
+}
+
+/// Returns what was cut, if that is the reason why clap refuses these arguments.
+pub(super) fn find_removed(error: &clap::Error, words: &[&str]) -> Option<&'static Removed> {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let mut option = text(ContextKind::InvalidArg)?.to_owned();
+    match error.kind() {
+        ErrorKind::UnknownArgument => {}
+        ErrorKind::TooManyValues => option += &format!("={}", text(ContextKind::InvalidValue)?),
+        _ => return None,
+    }
+    let command = words.iter().copied().find(|word| is_command(word));
+    let command = command.unwrap_or(VIEW);
+    let is_meant = |one: &&Removed| one.option == option && [command, ANY].contains(&one.command);
+    REMOVED.iter().find(is_meant)
+}
