@@ -1,5 +1,5 @@
-//! `blkstat analyze`: analyzes a capture, or the running system for a time, or compares two captures; and the analysis of
-//! all intervals, which `report` shows, too.
+//! `blkstat analyze`: analyzes a capture, or the running system for a time; and the analysis of all intervals, which
+//! `report` shows, too.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -11,43 +11,30 @@ use jiff::tz::TimeZone;
 use super::baseline_file::{read_replaceable_baselines, write_baselines};
 use super::follow::Progress;
 use super::hindsight::read_once;
-use super::options::{
-    ANY_FIRST, FILE_FIRST, Host, SourceOptions, VerdictOptions, WidthOption, is_file, usage_error,
-};
+use super::options::{FILE_FIRST, Host, SourceOptions, VerdictOptions, WidthOption};
 use crate::capture::RecordingHeader;
 use crate::console::{RunContext, Warnings};
 use crate::exit::Exit;
 use crate::intervals::{Detail, DeviceSelection, Intervals, NotFound, collect};
 use crate::judge::{DeviceReport, Verdict, queue_by_layer};
 use crate::known_baselines::{BaselineStore, SavedBaselines};
-use crate::report::analysis::{
-    AnalysisReport, Comparison, compare_json, compare_text, fio_job, json, text,
-};
+use crate::report::analysis::{AnalysisReport, fio_job, json, text};
 use crate::sanitize::sanitize;
 use crate::source::Input;
-use crate::time_range::TimeRange;
 
 #[derive(Args, Clone, Debug)]
-#[command(
-    override_usage = "blkstat analyze [OPTIONS] [FILE]... [DEVICE]... [INTERVAL [COUNT]]\n       blkstat analyze --compare FILE[@BEGIN..END] FILE[@BEGIN..END] [DEVICE]..."
-)]
+#[command(override_usage = "blkstat analyze [OPTIONS] [FILE]... [DEVICE]... [INTERVAL [COUNT]]")]
 pub struct Analyze {
     #[command(flatten)]
     source: SourceOptions,
     /// Analyze only devices whose name matches
     #[arg(long, value_name = "REGEX")]
     devices_regex: Option<String>,
-    /// Compare two captures or time ranges: load, latency at a similar queue, limits
-    #[arg(long, conflicts_with_all = ["fio", "save_baseline", "from"])]
-    compare: bool,
-    /// Compare a device that has another name in the second capture
-    #[arg(long, value_name = "BEFORE=AFTER", requires = "compare", value_parser = device_pair)]
-    pair: Vec<(String, String)>,
     /// Exit with status 3 if a device was in trouble, for scripts and monitoring
-    #[arg(long, conflicts_with_all = ["compare", "fio"])]
+    #[arg(long, conflicts_with = "fio")]
     check: bool,
     /// Show load, queue levels and capacity of each device (default if one is named)
-    #[arg(long, conflicts_with_all = ["json", "fio", "compare"])]
+    #[arg(long, conflicts_with_all = ["json", "fio"])]
     details: bool,
     /// Print one JSON document
     #[arg(short, long)]
@@ -66,9 +53,6 @@ pub struct Analyze {
 
 impl Analyze {
     pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
-        if self.compare {
-            return self.compare(host, context);
-        }
         let (input, devices) = self.source.source(FILE_FIRST, host, context)?;
         let selection = self.selection(devices);
         if let Some(path) = &self.save_baseline {
@@ -127,74 +111,6 @@ impl Analyze {
         Ok(exit)
     }
 
-    /// Shows what changed between two captures, or two ranges of time.
-    fn compare(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
-        let range = self.source.range.range(true, context)?;
-        let captures = compared_captures(&self.source.operands, &range, context);
-        let (captures, operands) = captures.map_err(usage_error)?;
-        let mut exit = Exit::Success;
-        let mut analyzed = Vec::new();
-        for (file, range) in captures {
-            let one = SourceOptions {
-                operands: operands.to_vec(),
-                from: Some(file),
-                ..self.source.clone()
-            };
-            let (input, devices) = one.source(ANY_FIRST, host, context)?;
-            if let Some(third) = input.more.first() {
-                let third = third.display();
-                return Err(usage_error(format!(
-                    "'{third}' is a third FILE; --compare takes two"
-                )));
-            }
-            let input = Input { range, ..input };
-            let selection = self.selection(devices);
-            let baselines = self.verdicts.load_baselines(&[], context)?;
-            let sources = Sources {
-                input: &input,
-                selection: &selection,
-                detail: Detail::Comparison,
-                baselines: &baselines,
-            };
-            let (exit_of_one, analysis) = sources.analyze("comparing", context)?;
-            match analysis {
-                Some(one) if !matches!(exit_of_one, Exit::Signal(_)) => {
-                    analyzed.push((one.source_name, one.report));
-                }
-                _ => return Ok(exit_of_one),
-            }
-            exit = exit.or(exit_of_one);
-        }
-        let time_zone = context.time_zone();
-        for (_, analysis) in &mut analyzed {
-            analysis.time_zone = time_zone.clone();
-        }
-        for (name_before, name_after) in &self.pair {
-            for (name, (file, capture)) in [name_before, name_after].into_iter().zip(&analyzed) {
-                if !capture.devices.iter().any(|report| report.device == *name) {
-                    let file = sanitize(file);
-                    return Err(usage_error(format!(
-                        "--pair: no device '{}' in {file}",
-                        sanitize(name)
-                    )));
-                }
-            }
-        }
-        let comparison = Comparison {
-            before: &analyzed[0],
-            after: &analyzed[1],
-            pairs: &self.pair,
-        };
-        if self.json {
-            compare_json(&comparison, &mut |line| context.show(line))?;
-        } else {
-            let mut out = Vec::new();
-            compare_text(&comparison, self.width.or_available(context), &mut out);
-            context.show(&mut out)?;
-        }
-        Ok(exit)
-    }
-
     fn selection(&self, devices: Vec<String>) -> DeviceSelection {
         DeviceSelection {
             devices,
@@ -209,102 +125,6 @@ fn had_trouble(report: &AnalysisReport) -> bool {
     let mut verdicts = report.devices.iter().map(|device| device.verdict);
     !report.events.incidents.is_empty()
         || verdicts.any(|verdict| verdict.is_some_and(Verdict::is_trouble))
-}
-
-fn device_pair(word: &str) -> Result<(String, String), String> {
-    let (before, after) = word
-        .split_once('=')
-        .ok_or("expected BEFORE=AFTER, such as xvdb=dm-3")?;
-    Ok((before.to_owned(), after.to_owned()))
-}
-
-/// A capture and the range of it.
-type CaptureRange = (PathBuf, TimeRange);
-
-/// Splits the operands of a comparison into both captures and the rest. `range` applies to both, unless they have their
-/// own ranges.
-///
-/// # Errors
-/// A message if there are not two captures, or two ranges for one.
-fn compared_captures<'a>(
-    operands: &'a [String],
-    range: &TimeRange,
-    context: &RunContext<'_>,
-) -> Result<([CaptureRange; 2], &'a [String]), String> {
-    const TOO_FEW: &str =
-        "--compare needs two captures: --compare BEFORE AFTER, each FILE or FILE@BEGIN..END";
-    let [before, after, rest @ ..] = operands else {
-        return Err(TOO_FEW.to_owned());
-    };
-    let before = compared_capture(before, range, context)?;
-    let after = compared_capture(after, range, context)?;
-    let (Some(before), Some(after)) = (before, after) else {
-        return Err(TOO_FEW.to_owned());
-    };
-    if before.0.as_os_str() == "-" && after.0.as_os_str() == "-" {
-        return Err("only one capture can be standard input".to_owned());
-    }
-    Ok(([before, after], rest))
-}
-
-/// Returns the capture that an operand of a comparison names, with its own range or else this one; `None` if it names
-/// none.
-///
-/// # Errors
-/// A message if there is no such file, or if it has two ranges.
-fn compared_capture(
-    word: &str,
-    range: &TimeRange,
-    context: &RunContext<'_>,
-) -> Result<Option<CaptureRange>, String> {
-    let Some((file, own_range)) = file_with_range(word, context)? else {
-        return Ok(is_file(word).then(|| (PathBuf::from(word), range.clone())));
-    };
-    if !is_file(&file.to_string_lossy()) {
-        return Err(format!("no such file '{}' in '{word}'", file.display()));
-    }
-    if !range.is_everything() {
-        return Err(format!(
-            "'{word}' already has a range; omit --begin and --end"
-        ));
-    }
-    Ok(Some((file, own_range)))
-}
-
-/// Splits the operand of a comparison into a file and a range of time: `FILE` or `FILE@BEGIN..END`, where each end may
-/// be missing. `None` without a range, for example for a file whose name contains an @.
-///
-/// # Errors
-/// A message if an end of the range is not a time.
-fn file_with_range(word: &str, context: &RunContext<'_>) -> Result<Option<CaptureRange>, String> {
-    let Some((file, times)) = word.rsplit_once('@') else {
-        return Ok(None);
-    };
-    let Some((begin, end)) = times.split_once("..") else {
-        return Ok(None);
-    };
-    if Path::new(word).exists() {
-        return Ok(None);
-    }
-    let mut points = [None, None];
-    for (text, point) in [begin, end].into_iter().zip(&mut points) {
-        if !text.is_empty() {
-            let parsed = text.parse();
-            *point = Some(
-                parsed.map_err(|error| format!("invalid time '{text}' in '{word}': {error}"))?,
-            );
-        }
-    }
-    let [begin, end] = points;
-    let range = TimeRange {
-        begin,
-        end,
-        time_zone: (context.environment)("TZ"),
-    };
-    if range.is_everything() {
-        return Err(format!("no time in '{word}'; expected FILE@BEGIN..END"));
-    }
-    Ok(Some((PathBuf::from(file), range)))
 }
 
 /// Writes the fio job of the only active device.
@@ -350,7 +170,6 @@ pub(super) struct Sources<'a> {
 pub(super) struct Analyzed {
     pub(super) report: AnalysisReport,
     pub(super) host: RecordingHeader,
-    pub(super) source_name: String,
 }
 
 impl Sources<'_> {
@@ -439,7 +258,6 @@ fn analyze_intervals(
     let analyzed = Analyzed {
         report,
         host: intervals.host(),
-        source_name: intervals.source_name(),
     };
     Ok((exit, Some(analyzed)))
 }

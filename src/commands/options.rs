@@ -131,7 +131,7 @@ fn parse_schedule(interval: Option<&String>, count: Option<&String>) -> Result<S
 
 /// Returns whether a word names a capture rather than a device: `-`, a path outside /dev, or a regular file in the
 /// current directory.
-pub(super) fn is_file(word: &str) -> bool {
+fn is_file(word: &str) -> bool {
     word == "-"
         || (word.contains('/') && !word.starts_with("/dev/") && !word.starts_with("mapper/"))
         || Path::new(word).is_file()

@@ -87,7 +87,6 @@ impl Report {
         let Some(Analyzed {
             report: mut analysis,
             host,
-            ..
         }) = analyzed
         else {
             return Ok(exit);

@@ -109,22 +109,18 @@ impl Devices {
         self.list
             .reserve_exact(count.saturating_sub(self.list.len()));
         for device in intervals.selected_devices() {
-            self.find_or_add(&device.name, intervals);
+            self.find_or_add(&device.name);
         }
     }
 
-    fn find_or_add(&mut self, name: &str, intervals: &Intervals<'_>) -> &mut Device {
+    fn find_or_add(&mut self, name: &str) -> &mut Device {
         if let Some(place) = self.places.get(name) {
             return &mut self.list[*place];
-        }
-        let mut analysis = DeviceAnalysis::new(name);
-        if intervals.tracker.detail == Detail::Comparison {
-            analysis = analysis.with_blocks();
         }
         let place = self.list.len();
         self.places.insert(name.to_owned(), place);
         self.list.push(Device {
-            analysis,
+            analysis: DeviceAnalysis::new(name),
             intervals_before: self.intervals,
             identity: None,
         });
@@ -135,7 +131,7 @@ impl Devices {
     fn observe(&mut self, rows: &IntervalRows, run_s: f64, intervals: &Intervals<'_>) {
         let count = self.intervals;
         for row in &rows.devices {
-            let device = self.find_or_add(row.device(), intervals);
+            let device = self.find_or_add(row.device());
             match &row.state {
                 DeviceState::Active(activity) => {
                     let stalled_s = activity.stalled_s;

@@ -34,8 +34,6 @@ pub enum Detail {
     Analysis,
     /// Like [`Self::Analysis`], for charts: also keeps values over time.
     Charts,
-    /// Like [`Self::Analysis`], for a comparison with another capture: also collects the load in blocks of time.
-    Comparison,
 }
 
 impl Detail {

@@ -22,16 +22,13 @@
 //! | `judged` | what happened, with its judgements, which adds |
 //! | `events` | when trouble of a device begins and ends |
 //! | `summary` | the word for a longer time |
-//! | `report` | the report on a device over a capture, from `direction`, `histogram`, `levels` and `blocks` |
-//! | `compare` | two reports of a device |
+//! | `report` | the report on a device over a capture, from `direction`, `histogram` and `levels` |
 //! | `host_report`, `not_the_disk`, `queue_by_layer` | the host, and where requests wait in a stack |
 //! | `settings` | what is known of a device before |
 
 mod best;
-mod blocks;
 mod by_class;
 mod cloud_limits;
-mod compare;
 mod device;
 mod direction;
 mod events;
@@ -58,9 +55,7 @@ mod thresholds;
 mod verdict;
 
 pub use crate::attribution::{IoDirection, RateUnit};
-pub use blocks::RequestClass;
 pub use cloud_limits::{CloudLimit, CloudVolume};
-pub use compare::{BlockMeans, ComparedQuantity, Difference, Outcome, compare};
 pub use direction::{BusyMean, DirectionReport, Pattern};
 pub use events::{EventRule, JudgedTime, Turn, word_of_event};
 pub use histogram::Distribution;

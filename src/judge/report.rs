@@ -3,7 +3,6 @@
 
 use serde::Serialize;
 
-use super::blocks::{Block, BlockHistory};
 use super::direction::{DirectionReport, DirectionSummary};
 use super::histogram::{Distribution, Histogram};
 use super::host_report::{HostReport, LOW_IO_PRESSURE_PCT};
@@ -58,8 +57,6 @@ pub struct DeviceAnalysis {
     plateaus: Vec<PlateauInRun>,
     busy_intervals: u64,
     util_pct: Histogram,
-    /// `None` unless blocks were requested by [`DeviceAnalysis::with_blocks`].
-    blocks: Option<BlockHistory>,
     levels: DeviceLevels,
     reads: DirectionSummary,
     writes: DirectionSummary,
@@ -72,14 +69,6 @@ impl DeviceAnalysis {
         Self {
             device: device.to_owned(),
             ..Self::default()
-        }
-    }
-
-    /// Also collects the load in blocks of time: [`DeviceReport::blocks`].
-    pub fn with_blocks(self) -> Self {
-        Self {
-            blocks: Some(BlockHistory::default()),
-            ..self
         }
     }
 
@@ -109,9 +98,6 @@ impl DeviceAnalysis {
         self.reads.observe(&stats.reads);
         self.writes.observe(&stats.writes);
         self.both.observe(&both);
-        if let Some(blocks) = &mut self.blocks {
-            blocks.observe(stats);
-        }
         if both.ios.sum == 0.0 {
             return;
         }
@@ -254,7 +240,6 @@ impl DeviceAnalysis {
             capacity_by_direction: self.levels.capacity(&plateaus),
             plateaus: self.plateaus,
             baseline,
-            blocks: self.blocks.map(BlockHistory::finish).unwrap_or_default(),
         };
         report.other_cause = one_at_a_time(&report).or_else(|| background_writes(&report, host));
         report
@@ -404,6 +389,4 @@ pub struct DeviceReport {
     pub plateaus: Vec<PlateauInRun>,
     /// The baselines learned or given, by size, as they can be saved.
     pub baseline: DeviceBaseline,
-    /// The load in blocks of time, to compare captures; empty unless it was requested.
-    pub blocks: Vec<Block>,
 }

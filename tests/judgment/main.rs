@@ -19,7 +19,6 @@
 mod accounting;
 mod capacity;
 mod capture;
-mod comparison;
 mod counters;
 mod events;
 mod goals;

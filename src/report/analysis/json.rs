@@ -14,9 +14,9 @@ use crate::report::json_csv::time_text;
 use crate::sanitize::json_text;
 
 /// The text of a value.
-pub(super) type Json = Box<RawValue>;
+type Json = Box<RawValue>;
 
-pub(super) fn json_of(value: &impl Serialize) -> Json {
+fn json_of(value: &impl Serialize) -> Json {
     // Text and numbers can always be written.
     to_raw_value(value).unwrap_or_default()
 }
@@ -29,31 +29,29 @@ macro_rules! object {
     }};
 }
 
-pub(super) use object;
-
 /// Shows a line of a document.
-pub(super) type Show<'a> = &'a mut dyn FnMut(&mut Vec<u8>) -> Result<()>;
+type Show<'a> = &'a mut dyn FnMut(&mut Vec<u8>) -> Result<()>;
 
 /// A document with each field on a line of its own. Each line is shown when it is complete: the document of many devices is large.
-pub(super) struct Document<'a> {
+struct Document<'a> {
     show: Show<'a>,
     line: String,
 }
 
 impl<'a> Document<'a> {
-    pub(super) fn new(show: Show<'a>) -> Self {
+    fn new(show: Show<'a>) -> Self {
         let line = String::new();
         Self { show, line }
     }
 
-    pub(super) fn field(&mut self, name: &str, value: &impl Serialize) -> Result<()> {
+    fn field(&mut self, name: &str, value: &impl Serialize) -> Result<()> {
         self.begin_field(name)?;
         self.line += json_of(value).get();
         Ok(())
     }
 
     /// A list with each value on a line of its own, so that a line found by a search is complete.
-    pub(super) fn list(&mut self, name: &str, values: impl Iterator<Item = Json>) -> Result<()> {
+    fn list(&mut self, name: &str, values: impl Iterator<Item = Json>) -> Result<()> {
         self.begin_field(name)?;
         self.line.push('[');
         for (index, value) in values.enumerate() {
@@ -68,7 +66,7 @@ impl<'a> Document<'a> {
         Ok(())
     }
 
-    pub(super) fn end(mut self) -> Result<()> {
+    fn end(mut self) -> Result<()> {
         self.end_line()?;
         self.line.push('}');
         self.end_line()

@@ -1,7 +1,6 @@
 //! The result of an analysis: as text for people, as JSON, and as a fio job file. Here are the sentences that its text and its
 //! page share, the order of incidents and devices, and times of day.
 
-mod compare;
 mod fio;
 mod json;
 mod text;
@@ -13,7 +12,6 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-pub use self::compare::{Comparison, compare_json, compare_text};
 pub use self::fio::fio_job;
 pub use self::json::json;
 pub use self::text::text;
@@ -383,11 +381,6 @@ pub(super) fn devices_worst_first(report: &AnalysisReport) -> Vec<&DeviceReport>
 pub(super) fn worst_incident_text(total: IncidentTotal) -> String {
     let several = if total.count > 1 { "worst " } else { "" };
     format!("{several}{}", total.worst.name())
-}
-
-/// A device's incidents in a few words, which stand beside its verdict: `2, worst stalled`.
-fn incidents_text(total: IncidentTotal) -> String {
-    format!("{}, {}", total.count, worst_incident_text(total))
 }
 
 /// The most departures that are listed without `--details`.

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use super::{
     AnalysisReport, Times, capacity_sentences, cause_sentences, departure_sentences,
-    devices_worst_first, host_sentences, incident_line, incidents_text, incidents_worst_first,
-    link_text, not_the_disk_sentences, push_incidents, worst_incident_text,
+    devices_worst_first, host_sentences, incident_line, incidents_worst_first, link_text,
+    not_the_disk_sentences, push_incidents, worst_incident_text,
 };
 use crate::intervals::series::Extent;
 use crate::intervals::{DeviceHistory, IncidentTotal};
@@ -267,15 +267,15 @@ fn layers(layers: &[Layer], out: &mut Text<'_>) {
 }
 
 /// A text in lines of at most `width` columns if that is 60 or more.
-pub(super) struct Text<'a> {
-    pub(super) width: usize,
-    pub(super) out: &'a mut Vec<u8>,
+struct Text<'a> {
+    width: usize,
+    out: &'a mut Vec<u8>,
 }
 
 impl Text<'_> {
     /// Appends a paragraph, each line of it after `indent` blanks and broken between words; a word that is longer than a
     /// line is broken. Control characters are escaped.
-    pub(super) fn push(&mut self, text: &str, indent: usize) {
+    fn push(&mut self, text: &str, indent: usize) {
         push_lines(
             &sanitize(text),
             [&*" ".repeat(indent); 2],
@@ -285,7 +285,7 @@ impl Text<'_> {
     }
 
     /// Appends an empty line and a heading or paragraph.
-    pub(super) fn heading(&mut self, text: &str, indent: usize) {
+    fn heading(&mut self, text: &str, indent: usize) {
         self.out.push(b'\n');
         self.push(text, indent);
     }
@@ -299,7 +299,7 @@ impl Text<'_> {
     }
 
     /// Appends sentences below a title; nothing without any.
-    pub(super) fn list(&mut self, title: &str, indent: usize, sentences: &[String]) {
+    fn list(&mut self, title: &str, indent: usize, sentences: &[String]) {
         if !sentences.is_empty() {
             self.push(title, indent);
             for sentence in sentences {
@@ -473,7 +473,10 @@ fn row_cells(report: &AnalysisReport, row: &Row<'_>) -> Vec<String> {
     let name = full_name(report, row.report);
     let verdict = row.report.verdict.map_or("no verdict", Verdict::name);
     let (incidents, trouble_s) = match row.incidents {
-        Some(total) => (incidents_text(total), Some(total.seconds)),
+        Some(total) => {
+            let text = format!("{}, {}", total.count, worst_incident_text(total));
+            (text, Some(total.seconds))
+        }
         None => ("-".to_owned(), None),
     };
     vec![

@@ -1,6 +1,5 @@
 //! `blkstat analyze` on the command line.
 
-mod compare;
 mod range;
 mod text;
 

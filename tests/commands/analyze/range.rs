@@ -103,13 +103,3 @@ fn a_range_that_ends_at_the_first_sample_is_not_called_a_capture_without_samples
         assert_eq!((shown.err, shown.code), (expected, 1));
     }
 }
-
-#[test]
-fn details_are_not_for_a_comparison() {
-    let (_, err, code) = output(
-        &format!("analyze --compare --details {CAPPED} {CAPPED}"),
-        "",
-    );
-    assert_eq!(code, 2);
-    assert!(err.contains("--details"), "{err}");
-}
