@@ -22,6 +22,7 @@
 //! - [`quantities`] names what is known of a device over an interval: columns, fields and charts are lists of them.
 //! - [`report`] turns finished values into bytes, with a folder for each kind of report. All sentences are here.
 //!   Metrics for Prometheus are such a report: [`totals`] adds up their values and `commands::export` publishes them.
+//! - [`latency`] measures single requests through the kernel's histograms; only its command imports it.
 //! - `screen`, with the cargo feature `top`, is the full screen: its state, its keys, and drawing to cells of a terminal.
 //! - [`iostat`] and [`pt_diskstats`] replicate these tools: device selection, arithmetic and text.
 //! - [`commands`] has a file or folder for each command: its arguments and its run. [`console`] is where its messages and
@@ -32,7 +33,7 @@
 //! A module imports only modules to its left; `tests/repository/layering.rs` checks it: [`exit`], [`os_error`], [`memory_lock`], [`sanitize`], [`typo`], [`units`], [`fixed_decimal`], [`time_range`], [`schedule`], [`compression`],
 //! [`signals`], [`terminal`], [`clock`], [`counters`], [`topology`], [`baselines`], [`attribution`], [`capture`],
 //! [`metrics`], [`judge`], [`quantities`], [`source`], [`known_baselines`], [`intervals`], [`totals`], [`sink`], [`report`],
-//! [`console`], `screen`, [`iostat`], [`pt_diskstats`], [`commands`].
+//! [`latency`], [`console`], `screen`, [`iostat`], [`pt_diskstats`], [`commands`].
 //!
 //! # Rules that hold everywhere
 //!
@@ -41,7 +42,7 @@
 //! - Only [`clock`] reads the real time and waits, so that tests can replace it, except that [`sink`] waits for the reader of
 //!   standard output.
 //! - Only [`source`] opens files for reading and [`sink`] for writing, except that [`terminal`] opens `/dev/tty`, and that
-//!   [`source`] writes to tracefs, in which a write is a command to the kernel.
+//!   [`latency`] reads and writes tracefs, in which a write is a command to the kernel.
 //! - A name from outside (devices, files, hosts) reaches a terminal only through [`mod@sanitize`].
 //! - Only `commands::export` opens a socket, to listen if the user requests it.
 
@@ -59,6 +60,7 @@ pub mod intervals;
 pub mod iostat;
 pub mod judge;
 pub mod known_baselines;
+pub mod latency;
 pub mod memory_lock;
 pub mod metrics;
 pub mod os_error;

@@ -15,7 +15,6 @@ mod reader;
 mod recorded_scan;
 mod scan_growth;
 mod stated;
-pub mod trace_hist;
 
 use std::collections::HashSet;
 

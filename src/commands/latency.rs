@@ -14,17 +14,17 @@ use super::options::{
 };
 use crate::clock::Clock;
 use crate::console::{RunContext, Warnings};
-use crate::counters::{DeviceNumber, Sample, TracedIo};
+use crate::counters::{DeviceNumber, Sample};
 use crate::exit::{Exit, NoData};
 use crate::intervals::{Detail, DeviceSelection, IntervalRows, Intervals};
 use crate::known_baselines::BaselineStore;
-use crate::metrics::TracedInterval;
-use crate::report::json_csv::LineFormat;
-use crate::report::latency::{
-    LatencyInterval, csv_header, heatmap, heatmap_legend, lines, table, trace_notes,
+use crate::latency::{
+    LatencyInterval, TracedInterval, TracedIo, Tracer, csv_header, heatmap, heatmap_legend, lines,
+    remove_leftovers, table, trace_notes,
 };
+use crate::report::json_csv::LineFormat;
 use crate::sanitize::sanitize;
-use crate::source::{Input, Tracer, remove_leftovers};
+use crate::source::Input;
 use crate::time_range::TimeRange;
 
 #[derive(Args, Clone, Debug)]

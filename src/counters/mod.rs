@@ -5,7 +5,6 @@
 mod health;
 mod io_scan;
 mod logged;
-mod traced_io;
 
 use std::sync::Arc;
 
@@ -19,9 +18,6 @@ pub use self::io_scan::{
     parse_device_number,
 };
 pub use self::logged::{LoggedInterval, LoggedRates};
-pub use self::traced_io::{
-    LatencyBucket, LatencyHistogram, LatencyKey, RequestKind, TraceProblem, TracedIo,
-};
 use crate::units::SampleTime;
 
 /// The counters of one kind of request: reads, writes and discards have four columns each (the kernel's iostats.rst).

@@ -5,7 +5,6 @@ pub mod devices;
 pub(crate) mod evidence;
 pub mod html;
 pub mod json_csv;
-pub mod latency;
 pub(crate) mod layout;
 pub mod manual;
 pub mod native;

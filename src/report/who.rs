@@ -15,10 +15,9 @@ use crate::intervals::IntervalHeader;
 use crate::report::evidence::limit_value;
 use crate::report::json_csv::epoch_seconds;
 use crate::report::json_csv::value::{Field, LineFormat, push_line};
-use crate::report::latency::push_note;
 use crate::report::layout::number_format::{number, percent};
 use crate::report::layout::sentence_numbers::counted;
-use crate::report::layout::{TextTable, mean_of_s, time_of_day};
+use crate::report::layout::{TextTable, mean_of_s, push_note, time_of_day};
 use crate::sanitize::sanitize;
 use crate::topology::possible_disks;
 

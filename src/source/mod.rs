@@ -18,10 +18,9 @@ mod parse_ahead;
 mod processes;
 mod replay;
 mod sample_source;
-mod small_file;
+pub(crate) mod small_file;
 mod step_source;
 mod topology;
-mod tracefs;
 mod until_signal;
 
 pub use self::capture_file::{KeptFile, KeptPlace};
@@ -46,4 +45,3 @@ pub use self::sample_source::{
 pub use self::small_file::{FirstFile, read_first_file, read_json_object, read_text_file};
 pub use self::step_source::{Next, ReadFailure, Step, StepSource};
 pub use self::topology::{list_devices, read_partitions, read_topology, reread_topology};
-pub use self::tracefs::{Tracer, remove_leftovers};

@@ -22,7 +22,7 @@ use crate::os_error::is_lack_of_descriptors;
 const MAX_BYTES: u64 = 8 * 1024 * 1024;
 
 /// Reads the bytes of a file.
-pub(super) fn read_bytes(path: &Path) -> Option<Vec<u8>> {
+pub(crate) fn read_bytes(path: &Path) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     read_bytes_into(path, &mut bytes).ok()?;
     Some(bytes)
@@ -32,7 +32,7 @@ pub(super) fn read_bytes(path: &Path) -> Option<Vec<u8>> {
 ///
 /// # Errors
 /// If the file cannot be read or is too large.
-pub(super) fn read_bytes_into(path: &Path, bytes: &mut Vec<u8>) -> io::Result<()> {
+pub(crate) fn read_bytes_into(path: &Path, bytes: &mut Vec<u8>) -> io::Result<()> {
     read_all(&open(path)?, bytes)
 }
 
@@ -97,12 +97,12 @@ impl SampledFile {
 }
 
 /// Reads a file as text, in which bytes that are not UTF-8, as names may have, are replaced.
-pub(super) fn read_text(path: &Path) -> Option<String> {
+pub(crate) fn read_text(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&read_bytes(path)?).into_owned())
 }
 
 /// Reads the first line of a file without surrounding blanks; `None` also if the line is empty.
-pub(super) fn read_line(path: &Path) -> Option<String> {
+pub(crate) fn read_line(path: &Path) -> Option<String> {
     let text = read_text(path)?;
     let line = text.lines().next()?.trim();
     if line.is_empty() {
@@ -192,7 +192,7 @@ fn is_unavailable(error: &io::Error) -> bool {
 }
 
 /// Returns the last component of a path; `None` if there is none or it is not UTF-8.
-pub(super) fn file_name(path: &Path) -> Option<String> {
+pub(crate) fn file_name(path: &Path) -> Option<String> {
     Some(path.file_name()?.to_str()?.to_owned())
 }
 
@@ -202,7 +202,7 @@ pub(super) fn link_target_name(link: &Path) -> Option<String> {
 }
 
 /// Returns the paths of what a directory contains, by name; none if it cannot be read.
-pub(super) fn paths_in(dir: &Path) -> Vec<PathBuf> {
+pub(crate) fn paths_in(dir: &Path) -> Vec<PathBuf> {
     let entries = read_dir(dir).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     paths.sort();

@@ -86,6 +86,20 @@ fn a_module_imports_only_those_below_it() {
 }
 
 #[test]
+fn only_its_command_imports_latency() {
+    for (module, files) in &sources("src") {
+        for (file, source) in files {
+            let is_its_own = module == "latency" || file.ends_with("commands/latency.rs");
+            assert!(
+                is_its_own || !imports(source).any(|import| import == "latency"),
+                "{}: only src/commands/latency.rs imports latency",
+                file.display()
+            );
+        }
+    }
+}
+
+#[test]
 fn only_commands_use_clap() {
     for (module, files) in sources("src")
         .iter()

@@ -2,7 +2,7 @@
 //! disappeared. Field names are stable; new ones may be added at the end.
 
 mod influx;
-pub(super) mod value;
+pub(crate) mod value;
 
 use std::str::FromStr;
 

@@ -47,3 +47,9 @@ pub(crate) fn sentence_width(width: usize) -> usize {
         width
     }
 }
+
+/// Appends a note in parentheses, in lines of at most `width` columns. `starts` has the beginning of the first line and
+/// that of the others, which must be as wide.
+pub(crate) fn push_note(note: &str, width: usize, starts: [&str; 2], out: &mut Vec<u8>) {
+    push_lines(&format!("({note})"), starts, sentence_width(width), out);
+}

@@ -6,7 +6,7 @@ use std::mem::take;
 
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
-use super::{json_csv, latency, native, prometheus, who};
+use super::{json_csv, native, prometheus, who};
 use crate::counters::FACTS;
 use crate::report::layout::{TextTable, text_width, wrap};
 
@@ -258,7 +258,6 @@ fn own_table(name: &str) -> Option<Terms> {
         "columns" => native::columns_with_meanings(),
         "fields" => owned(json_csv::fields()),
         "who" => owned(who::fields()),
-        "latency" => latency::fields(),
         "metrics" => owned(prometheus::metrics()),
         "health" => owned(FACTS.iter().map(|fact| (fact.name, fact.meaning))),
         _ => return None,
@@ -658,7 +657,7 @@ mod mod_tests {
 
     #[test]
     fn every_field_column_and_metric_has_a_meaning() {
-        for table in ["columns", "fields", "who", "latency", "metrics", "health"] {
+        for table in ["columns", "fields", "who", "metrics", "health"] {
             let terms = own_table(table).unwrap();
             assert!(
                 terms.len() > 20 && terms.iter().all(|(_, meaning)| !meaning.is_empty()),

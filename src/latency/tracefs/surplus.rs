@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::counters::{DeviceNumber, LatencyHistogram, LatencyKey, RequestKind, TracedIo};
+use crate::counters::DeviceNumber;
+use crate::latency::traced_io::{LatencyHistogram, LatencyKey, RequestKind, TracedIo};
 
 /// The completed requests of each device: reads, writes and discards.
 pub(super) type Completed = BTreeMap<DeviceNumber, [u64; 3]>;
@@ -67,7 +68,7 @@ impl Surplus {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counters::LatencyBucket;
+    use crate::latency::traced_io::LatencyBucket;
 
     const DISK: DeviceNumber = (8, 0);
 

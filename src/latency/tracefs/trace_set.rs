@@ -9,8 +9,9 @@
 use anyhow::Result;
 
 use super::trace_dir::{Owner, TraceDir, remove_instance};
-use crate::capture::trace_hist::{HistEntry, key_range, parse_hist};
-use crate::counters::{DeviceNumber, LatencyBucket, LatencyKey, RequestKind, TracedIo};
+use crate::counters::DeviceNumber;
+use crate::latency::hist_file::{HistEntry, key_range, parse_hist};
+use crate::latency::traced_io::{LatencyBucket, LatencyKey, RequestKind, TracedIo};
 
 /// The file whose writes start and stop a set.
 const MARKER: &str = "trace_marker";

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::DeviceNumber;
+use crate::counters::DeviceNumber;
 
 /// The single requests that were traced since the sample before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

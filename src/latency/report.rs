@@ -7,15 +7,16 @@ mod tests;
 use Field::{Json, Name, Number, Text, Time, Whole};
 use jiff::tz::TimeZone;
 
-use crate::counters::{LatencyHistogram, RequestKind, TraceProblem};
+use super::interval::{TracedDevice, TracedInterval};
+use super::percentiles::LatencyStats;
+use super::traced_io::{LatencyHistogram, RequestKind, TraceProblem};
 use crate::intervals::IntervalHeader;
-use crate::metrics::{LatencyStats, TracedDevice, TracedInterval};
 use crate::os_error::os_error_text;
-use crate::report::json_csv::epoch_seconds;
-use crate::report::json_csv::value::{Field, LineFormat, push_line};
+
+use crate::report::json_csv::value::{Field, LineFormat, epoch_seconds, push_line};
 use crate::report::layout::number_format::{count, percent, time};
 use crate::report::layout::sparkline::BLOCKS;
-use crate::report::layout::{TextTable, ellipsize, push_lines, sentence_width, time_of_day};
+use crate::report::layout::{TextTable, ellipsize, push_note, time_of_day};
 use crate::sanitize::sanitize;
 
 pub struct LatencyInterval<'a> {
@@ -30,82 +31,42 @@ pub struct LatencyInterval<'a> {
 const PERCENTILE_NAMES: [&str; 4] = ["p50", "p95", "p99", "p999"];
 const NS_PER_MS: f64 = 1e6;
 
-/// The fields of a device in their order: the name, the meaning and the value of each.
-type Fields<'a> = Vec<(String, &'static str, Field<'a>)>;
-
-fn fields_of<'a>(interval: &LatencyInterval<'_>, device: &'a TracedDevice) -> Fields<'a> {
+/// The fields of a device in their order. `src/manual/json.md` says what they mean.
+fn fields_of<'a>(
+    interval: &LatencyInterval<'_>,
+    device: &'a TracedDevice,
+) -> Vec<(String, Field<'a>)> {
     let problem = interval.traced.problem.map(|problem| match problem {
         TraceProblem::Overhead => "overhead",
         TraceProblem::Failed => "failed",
     });
     let mut fields = Vec::new();
-    let mut push = |name: &str, meaning, value| fields.push((name.to_owned(), meaning, value));
-    let end = Time(interval.header.end);
-    push("time", "the end of the interval in UTC", end);
-    push(
-        "elapsed_s",
-        "the seconds in which the requests were completed",
-        Number(Some(interval.traced.elapsed_s)),
-    );
-    let name = Text(Some(&device.name));
-    push("device", "the kernel's name of the device", name);
+    let mut push = |name: &str, value| fields.push((name.to_owned(), value));
+    push("time", Time(interval.header.end));
+    push("elapsed_s", Number(Some(interval.traced.elapsed_s)));
+    push("device", Text(Some(&device.name)));
     for of in RequestKind::ALL {
         let kind = kind_text(of);
         let stats = device.latencies.get(&of).and_then(LatencyStats::of);
         // Without requests, latencies are not known, but the number of requests is: zero.
-        push(
-            &format!("{kind}_count"),
-            "the number of requests of this kind whose latency is known",
-            Whole(Some(stats.map_or(0, |stats| stats.count))),
-        );
+        let count = stats.map_or(0, |stats| stats.count);
+        push(&format!("{kind}_count"), Whole(Some(count)));
         for (at, name) in PERCENTILE_NAMES.iter().enumerate() {
-            push(
-                &format!("{kind}_{name}_ms"),
-                "a percentile of their latencies, in ms",
-                Number(stats.map(|stats| stats.percentiles_ms[at])),
-            );
+            let percentile = stats.map(|stats| stats.percentiles_ms[at]);
+            push(&format!("{kind}_{name}_ms"), Number(percentile));
         }
-        push(
-            &format!("{kind}_max_ms"),
-            "the largest of their latencies, in ms",
-            Number(stats.map(|stats| stats.max_ms)),
-        );
+        let max = stats.map(|stats| stats.max_ms);
+        push(&format!("{kind}_max_ms"), Number(max));
     }
-    push(
-        "matched_pct",
-        "the percentage of the completed requests whose latency is known",
-        Number(device.matched_pct(&RequestKind::ALL)),
-    );
-    push(
-        "dropped_requests",
-        "the requests of all devices that a full histogram did not count",
-        Whole(Some(interval.traced.dropped)),
-    );
-    push(
-        "problem",
-        "overhead if tracing was paused; failed if the kernel's files could not be used",
-        Text(problem),
-    );
-    push(
-        "failed_requests",
-        "requests that the device failed; 0 before Linux 5.18, which cannot trace them",
-        Whole(Some(device.errors.values().sum())),
-    );
-    push(
-        "time_s",
-        "the same time in seconds since 1970",
-        Number(interval.header.end.map(epoch_seconds)),
-    );
-    push(
-        "host",
-        "the name of the host",
-        Name(interval.header.host_name.as_deref().map(str::to_owned)),
-    );
-    push(
-        "errors",
-        "these errors with the number of each",
-        Name(error_text(device)),
-    );
+    push("matched_pct", Number(device.matched_pct(&RequestKind::ALL)));
+    push("dropped_requests", Whole(Some(interval.traced.dropped)));
+    push("problem", Text(problem));
+    let failed = device.errors.values().sum();
+    push("failed_requests", Whole(Some(failed)));
+    push("time_s", Number(interval.header.end.map(epoch_seconds)));
+    let host = interval.header.host_name.as_deref();
+    push("host", Name(host.map(str::to_owned)));
+    push("errors", Name(error_text(device)));
     fields
 }
 
@@ -117,10 +78,7 @@ pub fn lines(
     out: &mut Vec<u8>,
 ) {
     for device in &interval.devices {
-        let mut fields = Vec::new();
-        for (name, _, value) in fields_of(interval, device) {
-            fields.push((name, value));
-        }
+        let mut fields = fields_of(interval, device);
         for kind in RequestKind::ALL.into_iter().filter(|_| has_buckets) {
             let buckets = buckets_json(device.latencies.get(&kind));
             fields.push((buckets_name(kind), Json(buckets)));
@@ -144,8 +102,8 @@ fn buckets_json(histogram: Option<&LatencyHistogram>) -> String {
     serde_json::to_string(&buckets).unwrap_or_default()
 }
 
-/// Returns all fields except buckets with their meanings.
-fn meanings() -> Vec<(String, &'static str)> {
+/// Appends the names of the columns.
+pub fn csv_header(out: &mut Vec<u8>) {
     let header = IntervalHeader::default();
     let (traced, device) = Default::default();
     let interval = LatencyInterval {
@@ -153,24 +111,8 @@ fn meanings() -> Vec<(String, &'static str)> {
         traced: &traced,
         devices: Vec::new(),
     };
-    fields_of(&interval, &device)
-        .into_iter()
-        .map(|(name, meaning, _)| (name, meaning))
-        .collect()
-}
-
-/// Returns the fields with their meanings, for the manual.
-pub(super) fn fields() -> Vec<(String, String)> {
-    let meaning = "in JSON, with --buckets: the smallest latency, the largest and the number of requests of each bucket";
-    let buckets = RequestKind::ALL.map(|kind| (buckets_name(kind), meaning));
-    let all = meanings().into_iter().chain(buckets);
-    all.map(|(name, meaning)| (name, meaning.to_owned()))
-        .collect()
-}
-
-/// Appends the names of the columns.
-pub fn csv_header(out: &mut Vec<u8>) {
-    let names: Vec<String> = meanings().into_iter().map(|(name, _)| name).collect();
+    let fields = fields_of(&interval, &device);
+    let names: Vec<String> = fields.into_iter().map(|(name, _)| name).collect();
     out.extend_from_slice((names.join(",") + "\n").as_bytes());
 }
 
@@ -309,12 +251,6 @@ fn interval_notes(traced: &TracedInterval, has_requests: bool) -> Vec<String> {
     }
     notes.extend(trace_notes(traced));
     notes
-}
-
-/// Appends a note in parentheses, in lines of at most `width` columns. `starts` has the beginning of the first line and
-/// that of the others, which must be as wide.
-pub(crate) fn push_note(note: &str, width: usize, starts: [&str; 2], out: &mut Vec<u8>) {
-    push_lines(&format!("({note})"), starts, sentence_width(width), out);
 }
 
 /// Returns the failed requests of a device by error, such as `Input/output error 3`; `None` without any.
@@ -496,7 +432,7 @@ fn title(columns: usize) -> String {
 #[cfg(test)]
 mod table_tests {
     use super::*;
-    use crate::counters::LatencyBucket;
+    use crate::latency::traced_io::LatencyBucket;
 
     #[test]
     fn a_decade_begins_below_its_title() {

@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::counters::{
-    Device, DeviceNumber, LatencyHistogram, RequestKind, TraceProblem, TracedIo,
-};
+use super::traced_io::{LatencyHistogram, RequestKind, TraceProblem, TracedIo};
+use crate::counters::{Device, DeviceNumber};
 use crate::topology::{Topology, nvme_head, whole_devices};
 
 /// The single requests of an interval.
@@ -140,6 +139,7 @@ impl TracedDevice {
 
 #[cfg(test)]
 mod tests {
+    use super::super::traced_io::{LatencyBucket, LatencyKey};
     use super::*;
 
     fn device(major: u32, minor: u32, name: &str) -> Device {
@@ -153,12 +153,12 @@ mod tests {
 
     #[test]
     fn latencies_have_the_names_of_whole_devices() {
-        let key = |minor| crate::counters::LatencyKey {
+        let key = |minor| LatencyKey {
             number: (8, minor),
             kind: RequestKind::Read,
         };
         let mut histogram = LatencyHistogram::default();
-        histogram.add(crate::counters::LatencyBucket {
+        histogram.add(LatencyBucket {
             lower_ns: 0,
             upper_ns: 9,
             count: 3,
@@ -185,13 +185,13 @@ mod tests {
 
     #[test]
     fn an_nvme_disk_has_the_requests_of_its_paths() {
-        let key = |minor| crate::counters::LatencyKey {
+        let key = |minor| LatencyKey {
             number: (259, minor),
             kind: RequestKind::Read,
         };
         let histogram = |lower_ns, count| {
             let mut histogram = LatencyHistogram::default();
-            let bucket = crate::counters::LatencyBucket {
+            let bucket = LatencyBucket {
                 lower_ns,
                 upper_ns: lower_ns + 9,
                 count,

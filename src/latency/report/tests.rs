@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use super::*;
-use crate::counters::{LatencyBucket, LatencyHistogram, RequestKind, TraceProblem};
+use crate::latency::traced_io::LatencyBucket;
 
 /// A histogram of requests at these microseconds.
 fn histogram(latencies_us: &[u64]) -> LatencyHistogram {
@@ -140,6 +140,18 @@ fn json_and_csv_have_the_same_fields() {
         (&0.into(), &Value::Null)
     );
     assert_eq!(json["problem"], Value::Null);
+}
+
+#[test]
+fn the_manual_says_what_each_field_means() {
+    let manual = include_str!("../../manual/json.md");
+    let (_, own) = manual.split_once("\n## latency:").unwrap();
+    let (own, _) = own.split_once("\n## ").unwrap();
+    let mut names = Vec::new();
+    csv_header(&mut names);
+    for name in String::from_utf8(names).unwrap().trim_end().split(',') {
+        assert!(own.contains(&format!("`{name}`")), "{name}");
+    }
 }
 
 #[test]

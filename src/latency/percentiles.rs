@@ -1,13 +1,13 @@
 //! Percentiles of the latencies of single requests.
 
-use crate::counters::{LatencyBucket, LatencyHistogram};
+use super::traced_io::{LatencyBucket, LatencyHistogram};
 
 /// The percentiles that are shown, in percent: the median and three of the tail.
-pub const PERCENTILES: [f64; 4] = [50.0, 95.0, 99.0, 99.9];
+pub(super) const PERCENTILES: [f64; 4] = [50.0, 95.0, 99.0, 99.9];
 
 /// The latencies of single requests, in milliseconds. Each lies within the bucket that holds the request of its rank.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LatencyStats {
+pub(super) struct LatencyStats {
     pub count: u64,
     pub mean_ms: f64,
     /// The percentiles, in the order of [`PERCENTILES`].
@@ -20,7 +20,7 @@ const NS_PER_MS: f64 = 1e6;
 
 impl LatencyStats {
     /// Returns the latencies of a histogram; `None` if it is empty.
-    pub fn of(histogram: &LatencyHistogram) -> Option<Self> {
+    pub(super) fn of(histogram: &LatencyHistogram) -> Option<Self> {
         let count = histogram.count();
         let slowest = histogram.buckets().next_back()?;
         let mut sum = 0.0;

@@ -4,7 +4,7 @@
 use std::ops::RangeInclusive;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct HistSection<'a> {
+pub(super) struct HistSection<'a> {
     /// The entries, in the order of the file.
     pub entries: Vec<HistEntry<'a>>,
     /// The number of events that are not counted, because the map was full.
@@ -12,7 +12,7 @@ pub struct HistSection<'a> {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HistEntry<'a> {
+pub(super) struct HistEntry<'a> {
     /// The text between the braces: names of keys with their values.
     keys: &'a str,
     /// The text after the braces: names of values with the values.
@@ -20,7 +20,7 @@ pub struct HistEntry<'a> {
 }
 
 /// Returns the sections of a `hist` file. Lines of another kind are skipped.
-pub fn parse_hist(text: &str) -> Vec<HistSection<'_>> {
+pub(super) fn parse_hist(text: &str) -> Vec<HistSection<'_>> {
     let mut sections: Vec<HistSection<'_>> = Vec::new();
     for line in text.lines() {
         if line.starts_with("# trigger info: ") {
@@ -44,7 +44,7 @@ pub fn parse_hist(text: &str) -> Vec<HistSection<'_>> {
 
 impl<'a> HistEntry<'a> {
     /// Returns the value of a key; `None` if there is no such key.
-    pub fn key(&self, name: &str) -> Option<&'a str> {
+    pub(super) fn key(&self, name: &str) -> Option<&'a str> {
         for key in self.keys.split(", ") {
             if let Some((found, value)) = key.split_once(": ")
                 && found == name
@@ -56,7 +56,7 @@ impl<'a> HistEntry<'a> {
     }
 
     /// Returns a value, such as `hitcount`; `None` if there is no such value.
-    pub fn value(&self, name: &str) -> Option<u64> {
+    pub(super) fn value(&self, name: &str) -> Option<u64> {
         let mut words = self.values.split_whitespace();
         words.find(|word| word.strip_suffix(':') == Some(name))?;
         words.next()?.parse().ok()
@@ -65,7 +65,7 @@ impl<'a> HistEntry<'a> {
 
 /// Returns the range of numbers that a key stands for: `~ 70000-70199` with `.buckets`; `~ 2^17` with `.log2`, which
 /// means the numbers above the previous power up to this one; or a single number. `None` for any other text.
-pub fn key_range(key: &str) -> Option<RangeInclusive<u64>> {
+pub(super) fn key_range(key: &str) -> Option<RangeInclusive<u64>> {
     let key = key.trim_start_matches('~').trim();
     if let Some(exponent) = key.strip_prefix("2^") {
         let exponent: u32 = exponent.parse().ok()?;
@@ -87,7 +87,7 @@ pub fn key_range(key: &str) -> Option<RangeInclusive<u64>> {
 mod tests {
     use super::*;
 
-    /// The last two of four histograms that Linux 6.12.117 printed for the trigger of `source::tracefs`.
+    /// The last two of four histograms that Linux 6.12.117 printed for the trigger of `tracefs`.
     const LATENCIES: &str = include_str!("../../fixtures/tracefs/latency.hist");
 
     #[test]

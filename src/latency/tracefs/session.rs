@@ -15,9 +15,9 @@ use super::surplus::{Surplus, without_empty_flushes};
 use super::trace_dir::{Owner, TraceDir, remove_leftovers};
 use super::trace_set::{Alternation, ERROR_EVENT, EventPair, SetKind};
 use crate::clock::{Clock, RealClock};
-use crate::counters::{DeviceNumber, TraceProblem, TracedIo};
-use crate::source::small_file::{file_name, paths_in};
-use crate::source::topology::read_devno;
+use crate::counters::{DeviceNumber, parse_device_number};
+use crate::latency::traced_io::{TraceProblem, TracedIo};
+use crate::source::small_file::{file_name, paths_in, read_line};
 use crate::topology::nvme_head;
 
 /// The fewest entries of a map in which the kernel keeps the sectors of requests.
@@ -304,7 +304,8 @@ fn bio_devices(root: &Path) -> Vec<DeviceNumber> {
         if let Some(name) = file_name(&path)
             && !heads.contains(&name)
         {
-            found.extend(read_devno(&path));
+            let number = read_line(&path.join("dev"));
+            found.extend(number.and_then(|number| parse_device_number(&number)));
         }
     }
     found.sort_unstable();
