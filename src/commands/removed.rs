@@ -20,11 +20,18 @@ pub const VIEW: &str = "blkstat";
 pub const ANY: &str = "";
 
 /// Everything that was cut, in the order of the commands.
-pub const REMOVED: &[Removed] = &[Removed {
-    command: VIEW,
-    option: "--min-util",
-    instead: "idle devices are hidden without it, and '--sort util --top N' shows the busiest",
-}];
+pub const REMOVED: &[Removed] = &[
+    Removed {
+        command: VIEW,
+        option: "--min-util",
+        instead: "idle devices are hidden without it, and '--sort util --top N' shows the busiest",
+    },
+    Removed {
+        command: VIEW,
+        option: "--mounts",
+        instead: "'blkstat devices' shows the mount points, and the files behind loop devices",
+    },
+];
 
 impl Removed {
     /// The sentence about it.

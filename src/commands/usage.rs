@@ -53,7 +53,6 @@ const GROUPS: [(&str, &[&str]); 4] = [
             "width",
             "all_columns",
             "times",
-            "mounts",
             "color",
             "summary",
             "no_summary",

@@ -49,9 +49,6 @@ pub struct View {
     /// Add a total without double counting: over physical disks, or the devices selected
     #[arg(long)]
     total: bool,
-    /// Show mount points, and the files behind loop devices
-    #[arg(long)]
-    mounts: bool,
     /// Show every column, whatever the width
     #[arg(long)]
     all_columns: bool,
@@ -97,7 +94,6 @@ impl View {
         let options = TableOptions {
             width: self.width.given(),
             all_columns: self.all_columns,
-            mounts: self.mounts,
             explain: self.explain,
             who: self.who,
             colors: self.has_colors(context),

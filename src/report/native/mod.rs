@@ -24,8 +24,6 @@ use crate::sanitize::sanitize;
 
 /// The minimum width of the device column.
 const MIN_NAME_WIDTH: usize = 10;
-/// The maximum width of mount points on lines of limited width.
-const MAX_MOUNTS_WIDTH: usize = 24;
 
 #[derive(Clone, Default)]
 pub struct TableOptions {
@@ -33,7 +31,6 @@ pub struct TableOptions {
     pub width: Option<usize>,
     /// Show all columns, however wide.
     pub all_columns: bool,
-    pub mounts: bool,
     /// Show the evidence for each verdict.
     pub explain: bool,
     /// Show the cgroups and blocked tasks of devices that are not ok.
@@ -58,15 +55,6 @@ const EXPLANATION: &str = "\u{2514} ";
 /// Returns the maximum width of names on lines of `width` columns.
 fn max_name_width(width: usize) -> usize {
     (width / 5).max(MIN_NAME_WIDTH).min(width)
-}
-
-/// Returns the maximum width of mount points on lines of `width` columns.
-fn max_mounts_width(width: usize) -> usize {
-    if width < UNLIMITED_WIDTH {
-        MAX_MOUNTS_WIDTH
-    } else {
-        width
-    }
 }
 
 impl TableOptions {
@@ -148,12 +136,6 @@ fn paint_from(begin: usize, emphasis: Emphasis, out: &mut Vec<u8>) {
 const MIN_WIDTH_WITH_VERDICT_TIME: usize = 80;
 /// The title of the names.
 const NAME_TITLE: &str = "device";
-/// The title of the mount points.
-const MOUNTS_TITLE: &str = "mountpoints";
-/// The blanks before the mount points.
-const MOUNTS_GAP: usize = 2;
-/// The rank of the mount points among the columns: that of throughput is below.
-const MOUNTS_RANK: u8 = 92;
 
 /// The columns shown, and their widths.
 struct ColumnChoice {
@@ -163,23 +145,20 @@ struct ColumnChoice {
     hidden: Vec<&'static str>,
     name_width: usize,
     verdict_width: usize,
-    cells_width: usize,
     /// The line of the column titles.
     titles: String,
 }
 
 impl ColumnChoice {
-    /// Chooses the columns that fit into `line_width` beside the names and mount points of these lines.
+    /// Chooses the columns that fit into `line_width` beside the names of these lines.
     fn new(options: &TableOptions, line_width: usize, lines: &[&DeviceInterval]) -> Self {
-        let (mut longest_name, mut longest_mounts) = (0, 0);
+        let mut longest_name = 0;
         for line in lines {
             longest_name = longest_name.max(text_width(&sanitize(line.label())));
-            longest_mounts = longest_mounts.max(text_width(&sanitize(&line.names.mountpoints)));
         }
         let name_width = longest_name
             .min(max_name_width(line_width))
             .max(MIN_NAME_WIDTH);
-        let mounts_width = longest_mounts.min(max_mounts_width(line_width));
         let mut choice = Self {
             shown: Vec::new(),
             hidden: Vec::new(),
@@ -188,7 +167,6 @@ impl ColumnChoice {
                 MIN_WIDTH_WITH_VERDICT_TIME.. => VERDICT_WIDTH_WITH_TIME,
                 _ => VERDICT_WIDTH,
             },
-            cells_width: 0,
             titles: String::new(),
         };
         let counted = counted_columns(lines);
@@ -202,16 +180,8 @@ impl ColumnChoice {
         if let Some(ColumnList(wanted)) = &options.columns {
             candidates.clone_from(wanted);
         }
-        let mounts = match options.mounts {
-            true => MOUNTS_GAP + mounts_width.max(MOUNTS_TITLE.len()),
-            false => 0,
-        };
         let times = if options.has_times { TIME_WIDTH } else { 0 };
-        choice.fit(
-            &candidates,
-            mounts,
-            line_width.saturating_sub(times + name_width),
-        );
+        choice.fit(&candidates, line_width.saturating_sub(times + name_width));
         let mut titles = String::new();
         if options.has_times {
             titles += &format!("{TIME_TITLE:<TIME_WIDTH$}");
@@ -219,22 +189,16 @@ impl ColumnChoice {
         titles += &format!("{NAME_TITLE:<name_width$}");
         for column in &choice.shown {
             let width = choice.width(column);
-            choice.cells_width += width;
             titles += &format!("{:>width$}", column.title);
-        }
-        if options.mounts {
-            titles += &format!("{:MOUNTS_GAP$}{MOUNTS_TITLE}", "");
         }
         choice.titles = ellipsize(&titles, line_width);
         choice
     }
 
-    /// Shows those of these columns that fit into `room` beside mount points of this width.
-    fn fit(&mut self, candidates: &[&'static Column], mounts: usize, room: usize) {
-        let mut widths: Vec<usize> = candidates.iter().map(|column| self.width(column)).collect();
-        let mut ranks: Vec<u8> = candidates.iter().map(|column| column.rank).collect();
-        widths.push(mounts);
-        ranks.push(MOUNTS_RANK);
+    /// Shows those of these columns that fit into `room`.
+    fn fit(&mut self, candidates: &[&'static Column], room: usize) {
+        let widths: Vec<usize> = candidates.iter().map(|column| self.width(column)).collect();
+        let ranks: Vec<u8> = candidates.iter().map(|column| column.rank).collect();
         let fitted = fit_columns(&widths, &ranks, room);
         self.shown.clear();
         self.hidden.clear();
@@ -290,10 +254,8 @@ mod layout_tests {
 
 #[cfg(test)]
 mod column_choice_tests {
-    use std::sync::Arc;
-
     use super::*;
-    use crate::intervals::{DeviceActivity, DeviceNames, DeviceState, EventKind};
+    use crate::intervals::{DeviceActivity, DeviceState, EventKind};
     use crate::judge::Assessment;
     use crate::metrics::{Completed, Interval};
     use crate::report::native::TableOptions;
@@ -328,15 +290,7 @@ mod column_choice_tests {
             stats,
             Assessment::default(),
         )));
-        let (device, label, mountpoints) = ("sda".to_owned(), "sda".to_owned(), "/boot".to_owned());
-        DeviceInterval {
-            names: Arc::new(DeviceNames {
-                device,
-                label,
-                mountpoints,
-            }),
-            state,
-        }
+        DeviceInterval::without_alias("sda", state)
     }
 
     /// The titles shown, and those hidden.
@@ -402,19 +356,5 @@ mod column_choice_tests {
             "in their order in the table"
         );
         assert_eq!(titles(&layout(Some(3)), Columns::Basic).0, "");
-    }
-
-    #[test]
-    fn mount_points_leave_space_for_rates_and_throughput() {
-        let options = |width| TableOptions {
-            width: Some(width),
-            ..TableOptions::default()
-        };
-        let mounts = TableOptions {
-            mounts: true,
-            ..options(100)
-        };
-        let at_100 = "r/s rMiB/s r_await w/s wMiB/s w_await queue util verdict";
-        assert_eq!(titles(&mounts, Columns::Flushes).0, at_100);
     }
 }

@@ -1,17 +1,13 @@
 //! The table: a block of lines for each interval.
 
 use std::collections::{HashMap, HashSet};
-use std::io::Write;
 
 use jiff::tz::TimeZone;
 use unicode_width::UnicodeWidthStr;
 
 use super::lines::{GAP, Message, date, event_text, header_line, who_line};
 use super::summary::draw_summary;
-use super::{
-    ColumnChoice, EXPLANATION, Emphasis, MOUNTS_GAP, TIME_WIDTH, TableOptions, max_mounts_width,
-    paint, paint_from,
-};
+use super::{ColumnChoice, EXPLANATION, Emphasis, TIME_WIDTH, TableOptions, paint, paint_from};
 use crate::attribution::{Attribution, ReachedLimit};
 use crate::intervals::{DeviceActivity, DeviceInterval, DeviceSummary, IntervalRows, RunSpan};
 use crate::judge::Verdict;
@@ -307,18 +303,14 @@ impl TableWriter {
             out.extend_from_slice(time.as_bytes());
         }
         self.push_name(line.label(), out);
-        let has_mounts = self.options.mounts && !line.names.mountpoints.is_empty();
         if let Some(message) = Message::for_state(&line.state) {
-            self.push_message(&message, has_mounts, out);
+            self.push_message(&message, out);
         } else if let Some(activity) = line.activity() {
             if self.is_activity_hidden(activity) {
-                self.push_message(&Message::for_hidden_activity(activity), has_mounts, out);
+                self.push_message(&Message::for_hidden_activity(activity), out);
             } else {
                 self.push_cells(activity, out);
             }
-        }
-        if has_mounts {
-            self.push_mounts(&line.names.mountpoints, out);
         }
         self.end_line(out);
         self.push_incident(line, out);
@@ -357,24 +349,6 @@ impl TableWriter {
         }
         out.extend_from_slice(name.as_bytes());
         out.resize(out.len() + width.saturating_sub(used), b' ');
-    }
-
-    /// Appends as much of the mount points as fits after the cells.
-    fn push_mounts(&self, mountpoints: &str, out: &mut Vec<u8>) {
-        let used = self.columns.name_width + self.columns.cells_width + MOUNTS_GAP;
-        let width = self
-            .width
-            .saturating_sub(used)
-            .min(max_mounts_width(self.width));
-        if width > 0 {
-            // Writing to a Vec cannot fail.
-            let _ = write!(
-                out,
-                "{:MOUNTS_GAP$}{}",
-                "",
-                ellipsize(&sanitize(mountpoints), width)
-            );
-        }
     }
 
     /// Appends what is known of the incident of a device that suffers from it.
@@ -503,21 +477,14 @@ impl TableWriter {
     }
 
     /// Appends a message instead of the cells: padded to their width if something follows.
-    fn push_message(&self, message: &Message, is_followed: bool, out: &mut Vec<u8>) {
-        let cells = self.columns.cells_width;
-        let mut width = self.width.saturating_sub(self.columns.name_width + 1);
-        if is_followed {
-            width = width.min(cells.saturating_sub(1));
-        }
+    fn push_message(&self, message: &Message, out: &mut Vec<u8>) {
+        let width = self.width.saturating_sub(self.columns.name_width + 1);
         let text = match message.fitting(width) {
             Some(text) => ellipsize(text, width),
             None => String::new(),
         };
         out.push(b' ');
         paint(&text, message.emphasis, self.options.colors, out);
-        if is_followed {
-            out.resize(out.len() + cells.saturating_sub(1 + text.width()), b' ');
-        }
     }
 
     /// Explains the question mark after util, once.

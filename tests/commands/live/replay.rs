@@ -21,7 +21,7 @@ fn a_replayed_recording_prints_the_live_numbers() {
         for options in [
             "--json",
             "--csv",
-            "--mounts --total --width 120",
+            "--total --width 120",
             "--json vg0-root sdb",
             "--since-boot --all",
         ] {

@@ -21,7 +21,7 @@ fn no_line_is_wider_than_requested_and_no_number_is_cut() {
         "hostile",
         "hotplug",
     ] {
-        for more in ["", " --mounts", " --all --total", " --all --summary"] {
+        for more in ["", " --all --total", " --all --summary"] {
             let whole = numbers(&whole_output(capture, more));
             for width in [20, 30, 47, 60, 80, 100, 132, 200] {
                 let options =
