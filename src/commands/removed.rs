@@ -31,6 +31,11 @@ pub const REMOVED: &[Removed] = &[
         option: "--mounts",
         instead: "'blkstat devices' shows the mount points, and the files behind loop devices",
     },
+    Removed {
+        command: VIEW,
+        option: "--no-summary",
+        instead: "a summary comes only with --summary, or after Ctrl-C on a terminal; COUNT ends without it",
+    },
 ];
 
 impl Removed {

@@ -55,7 +55,6 @@ const GROUPS: [(&str, &[&str]); 4] = [
             "times",
             "color",
             "summary",
-            "no_summary",
             "explain",
             "who",
             "no_who",

@@ -69,11 +69,8 @@ pub struct View {
     )]
     color: ColorChoice,
     /// Always print a summary (default: only after Ctrl-C)
-    #[arg(long, overrides_with = "no_summary")]
-    summary: bool,
-    /// Never print a summary
     #[arg(long)]
-    no_summary: bool,
+    summary: bool,
     /// Show the evidence for each verdict
     #[arg(long)]
     explain: bool,
@@ -277,7 +274,7 @@ impl Observer for Output<'_> {
             table.name_hidden(&mut self.text);
         }
         let is_interrupted = matches!(outcome, Ok(Exit::Signal(2))) && run.context.is_terminal;
-        if self.view.summary || is_interrupted && !self.view.no_summary {
+        if self.view.summary || is_interrupted {
             self.adapt_to_terminal(run.context);
             if let Some(table) = &mut self.table {
                 let summaries = run.intervals.summaries();

@@ -26,7 +26,7 @@ vg0-root     100   0.39  2.00ms   100   0.39  2.00ms  0.40     0   20%     -    
 
 #[test]
 fn a_stall_grows_and_hot_plugged_devices_are_named_once() {
-    let (out, _, exit) = output("1 --no-summary", 6);
+    let (out, _, exit) = output("1", 6);
     let sdc: Vec<&str> = out
         .lines()
         .filter(|line| line.starts_with("sdc "))
