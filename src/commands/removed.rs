@@ -23,6 +23,11 @@ pub const ANY: &str = "";
 pub const REMOVED: &[Removed] = &[
     Removed {
         command: VIEW,
+        option: "--all-columns",
+        instead: "'--width 300' has space for every column, and '-o COLUMN,...' chooses some",
+    },
+    Removed {
+        command: VIEW,
         option: "--min-util",
         instead: "idle devices are hidden without it, and '--sort util --top N' shows the busiest",
     },

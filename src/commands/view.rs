@@ -49,13 +49,15 @@ pub struct View {
     /// Add a total without double counting: over physical disks, or the devices selected
     #[arg(long)]
     total: bool,
-    /// Show every column, whatever the width
-    #[arg(long)]
-    all_columns: bool,
     #[command(flatten)]
     width: WidthOption,
     /// Show only these columns of the table, in this order: titles, names of JSON, or iostat's names
-    #[arg(short = 'o', long = "show", value_name = "COLUMN,...", conflicts_with_all = ["lines", "all_columns"])]
+    #[arg(
+        short = 'o',
+        long = "show",
+        value_name = "COLUMN,...",
+        conflicts_with = "lines"
+    )]
     columns: Option<ColumnList>,
     /// Begin the line of each device with the time
     #[arg(short = 't', long)]
@@ -90,7 +92,6 @@ impl View {
         let first_device = devices.first().cloned();
         let options = TableOptions {
             width: self.width.given(),
-            all_columns: self.all_columns,
             explain: self.explain,
             who: self.who,
             colors: self.has_colors(context),

@@ -300,7 +300,7 @@ fn request_times_that_fell_are_not_taken_for_a_wrap() {
         )
     };
     let text: String = (0..10).map(line).collect();
-    let (out, err, code) = output("--csv --from - --all-columns", &text);
+    let (out, err, code) = output("--csv --from -", &text);
     assert_eq!((err.as_str(), code), ("", 0));
     let header: Vec<&str> = out.lines().next().unwrap().split(',').collect();
     let at = header

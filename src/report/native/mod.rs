@@ -29,8 +29,6 @@ const MIN_NAME_WIDTH: usize = 10;
 pub struct TableOptions {
     /// The width of a line; `None` for the width of the terminal, or no limit without a terminal.
     pub width: Option<usize>,
-    /// Show all columns, however wide.
-    pub all_columns: bool,
     /// Show the evidence for each verdict.
     pub explain: bool,
     /// Show the cgroups and blocked tasks of devices that are not ok.
@@ -60,10 +58,7 @@ fn max_name_width(width: usize) -> usize {
 impl TableOptions {
     /// Returns the width of the table, given that of the screen.
     fn fitted_width(&self, screen: Option<usize>) -> usize {
-        self.width
-            .or(screen)
-            .filter(|_| !self.all_columns)
-            .unwrap_or(UNLIMITED_WIDTH)
+        self.width.or(screen).unwrap_or(UNLIMITED_WIDTH)
     }
 }
 
@@ -171,7 +166,7 @@ impl ColumnChoice {
         };
         let counted = counted_columns(lines);
         let mut candidates: Vec<&Column> = COLUMNS.iter().collect();
-        candidates.retain(|column| options.all_columns || column.quantity.needs() <= counted);
+        candidates.retain(|column| column.quantity.needs() <= counted);
         let is_unsplit = lines.iter().filter_map(|line| line.stats()).any(|stats| {
             let unsplit = &stats.unsplit;
             unsplit.is_counted() || unsplit.time.ns > 0
@@ -312,14 +307,6 @@ mod column_choice_tests {
         assert_eq!(
             (count(Columns::Discards), count(Columns::Flushes)),
             (19 + 6, COLUMNS.len() - 2)
-        );
-        let all = TableOptions {
-            all_columns: true,
-            ..TableOptions::default()
-        };
-        assert_eq!(
-            titles(&all, Columns::Basic).0.split(' ').count(),
-            COLUMNS.len() - 2
         );
         let state = DeviceState::Event(EventKind::Appeared);
         let unknown = DeviceInterval {

@@ -264,7 +264,7 @@ impl TableWriter {
     pub fn name_hidden(&mut self, out: &mut Vec<u8>) {
         if self.has_columns && !self.columns.hidden.is_empty() {
             let (width, titles) = (self.width, self.columns.hidden.join(" "));
-            let note = format!("hidden at width {width}: {titles} (--width N, --all-columns)");
+            let note = format!("hidden at width {width}: {titles} (--width N, -o)");
             self.explain(&note, Emphasis::Dim, out);
         }
     }
@@ -654,7 +654,7 @@ mod tests {
         let expected = [
             "└ hidden at width 60: rMiB/s r_sz wMiB/s w_sz d/s dMiB/s",
             "└   d_await d_sz rmrg wmrg dmrg r_qu w_qu d_qu inflt ≤util",
-            "└   r_sat w_sat (--width N, --all-columns)",
+            "└   r_sat w_sat (--width N, -o)",
         ];
         assert_eq!(notes, expected, "{text}");
         let mut titles: Vec<&str> = rest

@@ -155,7 +155,6 @@ fn text(app: &mut App) -> String {
 /// The table as the scrolling view prints it.
 fn table(rows: &IntervalRows) -> String {
     let options = TableOptions {
-        all_columns: true,
         explain: true,
         who: true,
         ..TableOptions::default()

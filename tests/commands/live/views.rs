@@ -16,7 +16,7 @@ sdc         1.00   0.00 ~2.00ms  1.00   0.00 ~2.00ms  0.00     4  0.2%     -    
 sda2         100   0.39  2.00ms   100   0.39  2.00ms  0.40     0   20%     -     -             ok
 vg0-root     100   0.39  2.00ms   100   0.39  2.00ms  0.40     0   20%     -     -             ok
 └ hidden at width 100: r_sz w_sz d/s dMiB/s d_await d_sz f/s f_await rmrg wmrg dmrg r_qu w_qu d_qu
-└   ≤util (--width N, --all-columns)
+└   ≤util (--width N, -o)
 ";
     assert_eq!(
         output("--width 100 1 1", 1),

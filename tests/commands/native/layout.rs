@@ -42,10 +42,10 @@ fn no_line_is_wider_than_requested_and_no_number_is_cut() {
     }
 }
 
-/// Returns the output with all columns, at a width that cuts nothing.
+/// Returns the output at a width that cuts nothing.
 fn whole_output(capture: &str, more: &str) -> String {
     output(
-        &format!("--width 1000 --all-columns{more} --from fixtures/captures/{capture}.txt"),
+        &format!("--width 1000{more} --from fixtures/captures/{capture}.txt"),
         "",
     )
     .0
@@ -138,8 +138,8 @@ fn columns_end_below_their_titles() {
 #[test]
 fn without_a_terminal_no_command_cuts_a_table() {
     const CAPTURE: &str = "fixtures/captures/mixed.txt";
-    for (command, option) in [("", "--all-columns"), ("devices", ""), ("analyze", "")] {
-        let (out, err, code) = output(&format!("{command} {option} --from {CAPTURE}"), "");
+    for command in ["", "devices", "analyze"] {
+        let (out, err, code) = output(&format!("{command} --from {CAPTURE}"), "");
         assert!(
             code < 2 && !out.contains("hidden at width"),
             "{command}: {err}{out}"

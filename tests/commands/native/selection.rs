@@ -117,7 +117,7 @@ fn devices_are_sorted_by_any_column() {
             "{key}"
         );
     }
-    let header = output("--from - --all-columns", &capture).0;
+    let header = output("--from -", &capture).0;
     for title in header
         .lines()
         .find_map(|line| line.strip_prefix("device"))

@@ -20,7 +20,7 @@ fn tables_match_their_snapshots() {
         check_snapshot("capped-3000", &format!("--width {width} 4"));
         check_snapshot("hotplug", &format!("--width {width} --summary"));
     }
-    check_snapshot("names", "--all --all-columns");
+    check_snapshot("names", "--all");
     check_snapshot("names", "--total --sort r/s --top 3");
     check_snapshot("old-kernel", "--all");
     check_snapshot("capped-3000", "--explain 2");
