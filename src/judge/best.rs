@@ -1,4 +1,4 @@
-//! The low or the high end of what was seen, in bounded memory.
+//! The low end, the high end and the middle of what was seen; the ends in bounded memory.
 
 use super::thresholds::{MAX_STEPS, MIN_CONFIRMATIONS};
 
@@ -79,6 +79,16 @@ impl Best {
             End::High => value > other,
         }
     }
+}
+
+/// The median, or the higher of the two values in the middle; 0 without values.
+pub(super) fn upper_median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    if values.is_empty() {
+        return 0.0;
+    }
+    let middle = values.len() / 2;
+    *values.select_nth_unstable_by(middle, f64::total_cmp).1
 }
 
 #[cfg(test)]

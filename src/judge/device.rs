@@ -270,8 +270,7 @@ impl DeviceJudge {
         let (range, saturated) = (&self.knowledge.ranges[kind], self.knowledge.saturated);
         let queue = load.queue_of(kind);
         let has_queue = load.queue >= MIN_QUEUE;
-        // Several at a time within the step: a queue, and no slow device.
-        let is_short_burst = !has_queue && load.busy > 0.0 && load.queue >= MIN_QUEUE * load.busy;
+        let is_short_burst = !has_queue && load.is_burst();
 
         // Too long even if served one at a time, whatever the queue.
         let max_ms = ClassLimits::of(self.knowledge.class).max_ms(kib);
@@ -323,9 +322,14 @@ impl DeviceJudge {
         let requests = load.kinds[kind];
         let (ms, queue) = (requests.await_ms(), load.queue_of(kind));
         let bounds = self.knowledge.ranges[kind].bounds(requests.size_kib(), load.rate(), queue);
-        let hi = bounds.hi_without_boot * (1.0 + 1.0 / requests.count.sqrt());
-        let is_slow =
-            queue >= MIN_FELT_QUEUE && ms >= self.knowledge.saturated * hi && ms - hi >= MATTERS_MS;
+        let scatter = 1.0 + 1.0 / requests.count.sqrt();
+        let hi = bounds.hi_without_boot * scatter;
+        let max_ms = ClassLimits::of(self.knowledge.class).max_ms(requests.size_kib()) * scatter;
+        let saturated = self.knowledge.saturated;
+        // No disk is that slow, even if it serves one request at a time.
+        let is_too_long = ms / load.queue.max(1.0) >= saturated * max_ms && !load.is_burst();
+        let is_longer = ms >= saturated * hi && ms - hi >= MATTERS_MS;
+        let is_slow = queue >= MIN_FELT_QUEUE && (is_too_long || is_longer);
         let verdict = if is_slow {
             Verdict::Slow
         } else if load.queue < MIN_QUEUE {

@@ -1,5 +1,6 @@
 //! The load of a device in a step: the part of an interval that the judge looks at.
 
+use super::thresholds::MIN_QUEUE;
 use crate::attribution::IoDirection;
 use crate::metrics::{Completed, Interval};
 
@@ -125,6 +126,18 @@ impl Load {
     /// The mean number of requests of a kind that wait or are served.
     pub(super) fn queue_of(&self, kind: usize) -> f64 {
         self.kinds[kind].ms / 1000.0 / self.seconds
+    }
+
+    /// Several requests at a time while the device was in use: a queue within the step, not a slow device.
+    pub(super) fn is_burst(&self) -> bool {
+        self.busy > 0.0 && self.queue >= MIN_QUEUE * self.busy
+    }
+
+    /// Requests of all kinds that arrived: those that completed, and how many more are in flight than before. Those that
+    /// completed, if the source does not count the ones in flight.
+    pub(super) fn arrived(&self) -> f64 {
+        let more = self.in_flight.map_or(0.0, |[before, after]| after - before);
+        self.completed + more
     }
 
     /// The kind of requests at an index of [`Load::kinds`].

@@ -50,6 +50,7 @@ mod report;
 mod settings;
 mod shared_limit;
 mod step;
+mod still;
 mod summary;
 mod thresholds;
 mod verdict;

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use super::best::upper_median;
 use super::load::Load;
-use super::range::upper_median;
 use super::thresholds::{
     CLEARLY_LESS, CLEARLY_MORE, HOLD_FRACTION, MIN_CONFIRMATIONS, MIN_QUEUE, MIN_REQUESTS,
     PEER_STEP_S, PEER_SUM,

@@ -2,7 +2,7 @@
 //!
 //! At most `hi`: the slowest unloaded device of the class, the lowest latency seen of requests as large or larger, twice the
 //! mean since boot, a baseline that was given or saved. At least `lo`, "they take that long even if nobody waits": two loads
-//! on a line (chord), the natural scatter of one load (regression), a baseline.
+//! on a line (chord), a latency that hardly scatters (still), a baseline.
 
 use std::collections::VecDeque;
 
@@ -10,16 +10,13 @@ use super::best::{Best, End, Seen};
 use super::by_class::ByClass;
 use super::load::Load;
 use super::settings::{BaselineSource, Settings};
+use super::still::StillSteps;
 use super::thresholds::{
-    BOOT_REQUESTS, CLEARLY_LESS, CLEARLY_MORE, ClassLimits, GIVEN, LARGER_CLASSES,
-    MAX_AUTOCORRELATION, MAX_ELASTICITY, MAX_STEPS, MIN_INTERCEPT, MIN_QUEUE, MIN_REGRESSION_STEPS,
-    MIN_SCATTER, RATE_REACH, SAVED_INTERVALS, STANDARD_ERRORS, TIMES_ERLANG, TIMES_SINCE_BOOT,
+    BOOT_REQUESTS, CLEARLY_LESS, CLEARLY_MORE, ClassLimits, GIVEN, LARGER_CLASSES, MAX_STEPS,
+    MIN_QUEUE, RATE_REACH, SAVED_INTERVALS, TIMES_ERLANG, TIMES_SINCE_BOOT,
 };
 use crate::baselines::UnloadedLatency;
 use crate::topology::DeviceClass;
-
-/// Times a rate: those nearer are compared in a regression, as one load.
-const NEAR_RATE: f64 = 4.0;
 
 /// The power of two of a size in KiB.
 pub(super) fn size_class(kib: f64) -> i32 {
@@ -81,7 +78,7 @@ impl SinceBoot {
     }
 }
 
-/// A step in the memory of a range.
+/// A steady step, an end of a chord.
 #[derive(Clone, Copy, Debug)]
 struct Point {
     size: i32,
@@ -105,8 +102,9 @@ pub(super) struct Range {
     proof: ByClass<(i32, i32), Best>,
     /// The highest rates of the device, by size class.
     top: ByClass<i32, Best>,
-    /// The latest steps, [`MAX_STEPS`] at most.
+    /// The latest steady steps, [`MAX_STEPS`] at most.
     points: VecDeque<Point>,
+    still: StillSteps,
 }
 
 impl Range {
@@ -223,6 +221,9 @@ impl Range {
         self.top
             .get_or_insert_with(size, || Best::new(End::High))
             .add(load.rate(), at_s);
+        if let Some((rate, ms)) = self.still.observe(size, ms, requests, load) {
+            self.prove(size, rate, ms, at_s);
+        }
         if !is_steady {
             return;
         }
@@ -238,7 +239,6 @@ impl Range {
             self.points.pop_front();
         }
         self.points.push_back(point);
-        self.prove_by_regression(size, load.rate(), at_s);
     }
 
     fn prove(&mut self, size: i32, rate: f64, ms: f64, at_s: f64) {
@@ -263,64 +263,13 @@ impl Range {
             }
             let slope = (higher.ms - lower.ms).max(0.0) / (higher.rate - lower.rate);
             let unloaded = lower.ms - lower.rate * slope;
-            if unloaded > MIN_INTERCEPT * lower.ms {
+            if unloaded > 0.0 {
                 let fewest = point.requests.min(other.requests);
                 proofs.push((lower.rate, unloaded * (1.0 - 1.0 / fewest.sqrt())));
             }
         }
         for (rate, ms) in proofs {
             self.prove(point.size, rate, ms, at_s);
-        }
-    }
-
-    /// The same from natural scatter: latency that does not follow the rate is the device's own.
-    fn prove_by_regression(&mut self, size: i32, rate: f64, at_s: f64) {
-        let mut near = Vec::new();
-        for point in &self.points {
-            let is_near = rate / NEAR_RATE <= point.rate && point.rate <= NEAR_RATE * rate;
-            if point.size == size && is_near {
-                near.push(point);
-            }
-        }
-        if near.len() < MIN_REGRESSION_STEPS {
-            return;
-        }
-        let count = near.len() as f64;
-        let (mut mean_rate, mut mean_ms) = (0.0, 0.0);
-        for point in &near {
-            mean_rate += point.rate;
-            mean_ms += point.ms;
-        }
-        mean_rate /= count;
-        mean_ms /= count;
-        let (mut spread, mut products) = (0.0, 0.0);
-        for point in &near {
-            spread += (point.rate - mean_rate).powi(2);
-            products += (point.rate - mean_rate) * (point.ms - mean_ms);
-        }
-        if spread <= 0.0 {
-            return;
-        }
-        let slope = products / spread;
-        let (mut squares, mut products_of_neighbors, mut before) = (0.0, 0.0, 0.0);
-        for point in &near {
-            let residual = point.ms - mean_ms - slope * (point.rate - mean_rate);
-            squares += residual * residual;
-            products_of_neighbors += before * residual;
-            before = residual;
-        }
-        let variance = squares / (count - 2.0);
-        let autocorrelation = products_of_neighbors / (variance * count).max(1e-30);
-        let elasticity = slope * mean_rate / mean_ms;
-        let elasticity_error = STANDARD_ERRORS * (variance / spread).sqrt() * mean_rate / mean_ms;
-        let is_elastic = elasticity.abs() + elasticity_error >= MAX_ELASTICITY;
-        if is_elastic || autocorrelation >= MAX_AUTOCORRELATION + 1.0 / count.sqrt() {
-            return;
-        }
-        let requests = upper_median(near.iter().map(|point| point.requests));
-        let scatter = (spread / count).sqrt() / mean_rate * requests.sqrt();
-        if scatter >= MIN_SCATTER {
-            self.prove(size, mean_rate, mean_ms * (1.0 - elasticity.max(0.0)), at_s);
         }
     }
 
@@ -346,6 +295,7 @@ impl Range {
     /// Forgets the latest steps; what was learned stays.
     pub(super) fn forget_steps(&mut self) {
         self.points = VecDeque::new();
+        self.still = StillSteps::default();
     }
 
     /// The lowest latencies by size that are worth saving: those of a minute of quiet steps or, for sizes without, what was given.
@@ -377,14 +327,4 @@ impl Range {
         let hi = self.bounds(kib, 0.0, 0.0).hi;
         hi.is_finite().then_some(hi)
     }
-}
-
-/// The median, or the higher of the two values in the middle; 0 without values.
-pub(super) fn upper_median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    if values.is_empty() {
-        return 0.0;
-    }
-    let middle = values.len() / 2;
-    *values.select_nth_unstable_by(middle, f64::total_cmp).1
 }

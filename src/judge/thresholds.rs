@@ -45,22 +45,17 @@ pub(crate) const LARGER_CLASSES: i32 = 2;
 pub(crate) const TIMES_SINCE_BOOT: f64 = 2.0;
 /// Requests since boot from which their mean counts.
 pub(crate) const BOOT_REQUESTS: f64 = 10_000.0;
-/// Fraction of the latency at the lower rate; an intercept below it proves nothing.
-pub(crate) const MIN_INTERCEPT: f64 = 0.4;
 /// Rate classes of four times: proofs at a rate 16 times lower are of another state (power saving).
 pub(crate) const RATE_REACH: i32 = 2;
 /// Intervals that are remembered.
 pub(crate) const MAX_STEPS: usize = 64;
-/// Intervals of a regression.
-pub(crate) const MIN_REGRESSION_STEPS: usize = 20;
-/// Standard errors of a regression: 99%.
+/// Steps in a row that show whether the latency stands still.
+pub(crate) const STILL_RUN: usize = 10;
+/// Variance of the latency over that of independent requests, for each request in flight: a queue that made up a third of the
+/// latency would scatter by twice that.
+pub(crate) const MAX_STILL_VARIANCE: f64 = 0.3;
+/// Standard errors: 99%.
 pub(crate) const STANDARD_ERRORS: f64 = 2.6;
-/// Relative growth of latency with the rate: a queue that makes up a quarter of the latency has rho / (1 - rho) = 0.35.
-pub(crate) const MAX_ELASTICITY: f64 = 0.35;
-/// Times the scatter of Poisson arrivals: a paced load moves too little to show anything.
-pub(crate) const MIN_SCATTER: f64 = 0.7;
-/// Autocorrelation of what a regression leaves: more is a hidden cause.
-pub(crate) const MAX_AUTOCORRELATION: f64 = 0.3;
 /// Times Erlang's wait: arrivals are burstier and services more varied than random.
 pub(crate) const TIMES_ERLANG: f64 = 2.0;
 /// Times the latency: intervals that were surely faster.
