@@ -19,6 +19,8 @@
 //!   longer interval, hot-plug, device selection, totals, and events.
 //! - [`known_baselines`] finds the unloaded latency that is known of a device beforehand.
 //! - [`judge`] turns intervals into verdicts with their evidence, as data; with hindsight, the same a second time.
+//! - [`incidents`] turns judged seconds, scans of cgroups and tasks, and facts into incidents: what was wrong, since when,
+//!   because of whom, and what helps, as data.
 //! - [`quantities`] names what is known of a device over an interval: columns, fields and charts are lists of them.
 //! - [`report`] turns finished values into bytes, with a folder for each kind of report. All sentences are here.
 //!   Metrics for Prometheus are such a report: [`totals`] adds up their values and `commands::export` publishes them.
@@ -32,7 +34,7 @@
 //!
 //! A module imports only modules to its left; `tests/repository/layering.rs` checks it: [`exit`], [`os_error`], [`memory_lock`], [`sanitize`], [`typo`], [`units`], [`fixed_decimal`], [`time_range`], [`schedule`], [`compression`],
 //! [`signals`], [`terminal`], [`clock`], [`counters`], [`topology`], [`baselines`], [`attribution`], [`capture`],
-//! [`metrics`], [`judge`], [`quantities`], [`source`], [`known_baselines`], [`intervals`], [`totals`], [`sink`], [`report`],
+//! [`metrics`], [`judge`], [`incidents`], [`quantities`], [`source`], [`known_baselines`], [`intervals`], [`totals`], [`sink`], [`report`],
 //! [`latency`], [`console`], `screen`, [`iostat`], [`pt_diskstats`], [`commands`].
 //!
 //! # Rules that hold everywhere
@@ -56,6 +58,7 @@ pub mod console;
 pub mod counters;
 pub mod exit;
 pub mod fixed_decimal;
+pub mod incidents;
 pub mod intervals;
 pub mod iostat;
 pub mod judge;

@@ -8,12 +8,12 @@ use anyhow::{Result, bail};
 use regex_lite::Regex;
 
 use super::device_lookup::{NotFound, find_device, without_directory};
-use super::device_names::DeviceNames;
 use super::options::DeviceSelection;
 use super::total::{TotalRole, total_roles};
 use crate::counters::{Counters, Device};
 use crate::sanitize::{path_text, sanitize};
 use crate::source::DeviceResolver;
+use crate::topology::DeviceNames;
 use crate::topology::{Kind, Node, Topology, natural_key};
 
 /// The properties of a device that hold until names or topology change.

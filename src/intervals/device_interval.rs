@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::device_names::DeviceNames;
 use super::incident::OngoingIncident;
 use super::spread::{HostSpread, Spread};
 use crate::attribution::{Attribution, Limit, ReachedLimit};
 use crate::counters::Health;
 use crate::judge::{Evidence, Judged, NfsWait, Verdict};
 use crate::metrics::{DataFlag, HostStats, Interval};
+use crate::topology::DeviceNames;
 
 /// One interval: its header, the devices, an optional total, and devices that appeared or disappeared.
 #[derive(Clone, Debug, Default, PartialEq)]

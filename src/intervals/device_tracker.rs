@@ -7,7 +7,6 @@ use super::device_filter::{DeviceAttributes, DeviceFilter};
 use super::device_interval::{
     DeviceEvent, DeviceInterval, DeviceState, EventKind, IntervalRows, TopCgroup,
 };
-use super::device_names::DeviceNames;
 use super::device_record::{DepartedDevices, DeviceRecord};
 use super::events::JudgedDevice;
 use super::options::Detail;
@@ -20,6 +19,7 @@ use crate::judge::{DeviceStep, HostJudge, Judged, KnownDevice, Settings, Step as
 use crate::known_baselines::BaselineStore;
 use crate::metrics::{DeviceMatch, HostStats, Interval};
 use crate::source::{DeviceResolver, Step};
+use crate::topology::DeviceNames;
 use crate::topology::{Kind, Topology};
 use crate::units::Span;
 

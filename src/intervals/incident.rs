@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::device_names::DeviceNames;
 use crate::attribution::{Limit, Program};
 use crate::judge::{Assessment, Evidence, HealthEvidence, IoDirection, Plateau, Verdict};
+use crate::topology::DeviceNames;
 
 /// A point in time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -19,7 +19,7 @@ mod collect;
 mod device_filter;
 mod device_interval;
 mod device_lookup;
-mod device_names;
+
 mod device_record;
 mod device_tracker;
 mod events;
@@ -34,13 +34,13 @@ mod sum;
 mod summary;
 mod total;
 
+pub use crate::topology::DeviceNames;
 pub use collect::collect;
 pub use device_interval::{
     DeviceActivity, DeviceEvent, DeviceInterval, DeviceState, EventKind, IntervalHeader,
     IntervalRows, TopCgroup,
 };
 pub use device_lookup::{NotFound, find_device};
-pub use device_names::DeviceNames;
 pub use events::{Course, Departure, Event, Events, Harm, IncidentSummary, IncidentTotal};
 pub use history::{DeviceHistory, History, UsageHistory};
 pub use incident::{Cause, Incident, Moment, OngoingIncident, WaitingTask};

@@ -2,6 +2,7 @@
 //! reads from sysfs and procfs or which is inferred from the device names of a capture.
 
 mod class;
+mod device_names;
 mod named_device;
 mod names;
 mod node;
@@ -11,6 +12,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
+pub use self::device_names::DeviceNames;
 pub use self::named_device::{DeviceKey, NamedDevice};
 pub(crate) use self::names::nvme_head;
 pub use self::names::{natural_key, partition_parents, possible_disks, whole_devices};

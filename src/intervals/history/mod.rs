@@ -12,12 +12,12 @@ use std::sync::Arc;
 pub use self::usage::UsageHistory;
 use self::usage::{BlockedTaskTime, BlockedTasks, UsedByPrograms, UsedBytes};
 use super::device_interval::{DeviceActivity, DeviceInterval, DeviceState, IntervalRows};
-use super::device_names::DeviceNames;
 use super::run_clock::RunClock;
 use super::series::{Extent, Fold, LatencyCounts, Point, Series, TimeSpan};
 use crate::judge::{Assessment, Judged, JudgedStep, Verdict};
 use crate::metrics::Interval;
 use crate::quantities::{HostQuantity, Quantity};
+use crate::topology::DeviceNames;
 use crate::units::Span;
 
 /// The most points of a series: ten minutes of one-second samples. More can hardly be told apart on a chart, and make the

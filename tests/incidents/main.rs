@@ -1,0 +1,7 @@
+//! Incidents: `src/incidents` beside its executable specification.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
+
+mod differences;
+mod oracle;
+mod stored;
