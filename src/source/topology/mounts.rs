@@ -76,9 +76,9 @@ impl Mounts {
     }
 
     /// Returns the mount that contains a file, given by its absolute path; `None` if no mount is known for it. The last mount
-    /// at a mount point hides those before it.
+    /// at a mount point hides those before it. A single file can be a mount point, too: a container gets its disk image so.
     fn mount_of(&self, file: &Path) -> Option<&Mount> {
-        for dir in file.ancestors().skip(1) {
+        for dir in file.ancestors() {
             let mut mounts = self.0.iter().rev();
             if let Some(mount) = mounts.find(|mount| Path::new(&mount.mountpoint) == dir) {
                 return Some(mount);
@@ -274,7 +274,13 @@ mod tests {
 
     #[test]
     fn the_longest_mount_point_holds_a_file_and_the_last_mount_there() {
-        let points = [("/", 1), ("/srv", 2), ("/srv", 3), ("/srvx", 4)];
+        let points = [
+            ("/", 1),
+            ("/srv", 2),
+            ("/srv", 3),
+            ("/srvx", 4),
+            ("/images/a.img", 5),
+        ];
         let all = points
             .iter()
             .map(|(point, minor)| mount(point, Some((8, *minor)), ""))
@@ -285,9 +291,11 @@ mod tests {
             [
                 minor("/srv/a/b.img"),
                 minor("/srvy"),
-                minor("/srvx/a (deleted)")
+                minor("/srvx/a (deleted)"),
+                minor("/images/a.img"),
+                minor("/images/b.img")
             ],
-            [3, 1, 4]
+            [3, 1, 4, 5, 1]
         );
         assert_eq!(mounts.mount_of(Path::new("relative")), None);
     }
