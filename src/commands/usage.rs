@@ -5,7 +5,7 @@ use clap::Command;
 
 use super::help::{command, operand_terms, option_term, shown_options};
 use crate::report::layout::wrap;
-use crate::report::manual::{Terms, topics};
+use crate::report::manual::{Terms, names, topics};
 
 /// The width of the text.
 const WIDTH: usize = 80;
@@ -164,7 +164,10 @@ fn push_end(command: &Command, is_program: bool, is_short: bool, text: &mut Stri
         return;
     }
     let name = command.get_name();
-    let mut where_more = format!("Manual: blkstat help {name}");
+    let mut where_more = "Manual: blkstat help".to_owned();
+    if names().any(|page| page == name) {
+        where_more += &format!(" {name}");
+    }
     if is_short {
         where_more = format!("Every option: blkstat {name} --help. {where_more}");
     }

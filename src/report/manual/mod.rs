@@ -18,14 +18,14 @@ macro_rules! pages {
 }
 
 /// The pages of commands: the first that of the program. Each begins with a line `# NAME: SUMMARY`.
-const COMMANDS: [(&str, &str); 16] = pages![
+const COMMANDS: [(&str, &str); 13] = pages![
     "blkstat" "top" "who" "latency" "record" "analyze" "report" "export" "devices" "service" "iostat" "pt-diskstats"
-    "completions" "man" "help" "version"
+    "help"
 ];
-/// The pages of topics. What a word is called is looked up in the first of them.
-const TOPICS: [(&str, &str); 19] = pages![
-    "glossary" "columns" "verdicts" "busy" "evidence" "faq" "health" "baselines" "json" "csv"
-    "pipelines" "recordings" "files" "prometheus" "formulas" "accuracy" "kernels" "performance" "upgrade"
+/// The pages of topics. A word is looked up in the first of them first.
+const TOPICS: [(&str, &str); 11] = pages![
+    "columns" "verdicts" "faq" "baselines" "json" "pipelines" "recordings" "files" "prometheus" "formulas"
+    "performance"
 ];
 
 /// Returns the names of the topics.

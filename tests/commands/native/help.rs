@@ -88,14 +88,7 @@ fn the_help_explains_columns_and_verdicts() {
     }
     let (topics, _, code) = output("help", "");
     assert_eq!(code, 0);
-    for topic in [
-        "glossary",
-        "faq",
-        "verdicts",
-        "pipelines",
-        "record",
-        "analyze",
-    ] {
+    for topic in ["faq", "verdicts", "pipelines", "record", "analyze"] {
         assert!(
             topics
                 .lines()
@@ -222,10 +215,10 @@ fn a_command_has_a_manual_page_of_its_own() {
 fn a_column_is_defined_first() {
     for (term, beginning) in [
         ("await", "  await, r_await, w_await  mean latency"),
-        ("queue", "  queue, aqu-sz  the mean number of requests"),
-        ("%util", "  util  the share of the time"),
+        ("queue", "  queue  mean number of requests"),
+        ("%util", "  util  share of the time"),
         ("rkB/s", "  rMiB/s  data read per second"),
-        ("read_await_ms", "  await, r_await, w_await  mean latency"),
+        ("read_await_ms", "  r_await  mean latency"),
     ] {
         let (out, err, code) = output(&format!("help {term}"), "");
         assert_eq!((err.as_str(), code), ("", 0), "{term}");

@@ -180,8 +180,8 @@ fn lines_of_influxdb_have_the_values_of_json() {
 
 /// The columns of CSV with their types in SQL, from the manual.
 fn sql_types() -> Vec<(String, String)> {
-    let page = std::fs::read_to_string("src/manual/csv.md").unwrap();
-    let (_, table) = page.split_once("## Types in SQL").unwrap();
+    let page = std::fs::read_to_string("src/manual/json.md").unwrap();
+    let (_, table) = page.split_once("### Types in SQL").unwrap();
     let mut types = Vec::new();
     for row in table.lines().filter(|line| line.starts_with("| `")) {
         let mut words = row.split('`').skip(1).step_by(2);
