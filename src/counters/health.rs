@@ -58,10 +58,6 @@ pub struct Fact {
     pub place: FactPlace,
     pub file: &'static str,
     pub kind: FactKind,
-    /// The name of its metric, which ends in its unit; empty for a setting that explains numbers rather than changes.
-    pub metric: &'static str,
-    /// The value of the metric per unit of the file.
-    pub scale: f64,
     pub meaning: &'static str,
 }
 
@@ -78,7 +74,6 @@ const fn fact(
     place: FactPlace,
     file: &'static str,
     kind: FactKind,
-    metric: &'static str,
     meaning: &'static str,
 ) -> Fact {
     Fact {
@@ -86,14 +81,8 @@ const fn fact(
         place,
         file,
         kind,
-        metric,
-        scale: 1.0,
         meaning,
     }
-}
-
-const fn scaled(scale: f64, fact: &Fact) -> Fact {
-    Fact { scale, ..*fact }
 }
 
 use FactKind::{Amount, Count, Errors, State, Trouble, UsualErrors};
@@ -113,59 +102,59 @@ pub const NFS_UNANSWERED: &str = "nfs_unanswered";
 /// All facts, the most important first. Kernels and drivers have only some of the files.
 #[rustfmt::skip]
 pub static FACTS: &[Fact] = &[
-    fact(SUSPENDED, Device, "dm/suspended", Trouble("suspended"), "blkstat_disk_suspended",
+    fact(SUSPENDED, Device, "dm/suspended", Trouble("suspended"),
         "1 while the device-mapper device is suspended and holds back all requests."),
-    fact(STATE, Device, "device/state", State("state", &["running", "live", "Connected"]), "blkstat_disk_state_info",
+    fact(STATE, Device, "device/state", State("state", &["running", "live", "Connected"]),
         "State of the SCSI or ATA device, or of the NVMe controller; running or live is normal."),
-    fact("path_state", Device, "ana_state", State("path", &["optimized", "non-optimized"]), "blkstat_disk_path_state_info",
+    fact("path_state", Device, "ana_state", State("path", &["optimized", "non-optimized"]),
         "State of an NVMe path (ANA)."),
-    fact("timeouts", Device, "device/iotmo_cnt", Errors("timeout"), "blkstat_disk_timeouts_total",
+    fact("timeouts", Device, "device/iotmo_cnt", Errors("timeout"),
         "Commands that timed out at the SCSI or ATA device."),
-    fact("errors", Device, "device/ioerr_cnt", UsualErrors("error"), "blkstat_disk_errors_total",
+    fact("errors", Device, "device/ioerr_cnt", UsualErrors("error"),
         "Commands that the SCSI or ATA device completed with an error, including probes of its features."),
-    fact("commands", Device, "device/iodone_cnt", Count, "blkstat_disk_commands_completed_total",
+    fact("commands", Device, "device/iodone_cnt", Count,
         "Commands that the SCSI or ATA device completed or rejected."),
-    fact("command_errors", Device, "diag/command_error_count", Errors("command error"), "blkstat_disk_command_errors_total",
+    fact("command_errors", Device, "diag/command_error_count", Errors("command error"),
         "Commands of an NVMe device or path that failed."),
-    fact("command_retries", Device, "diag/command_retries_count", Errors("retried command"), "blkstat_disk_command_retries_total",
+    fact("command_retries", Device, "diag/command_retries_count", Errors("retried command"),
         "Commands of an NVMe device or path that were retried."),
-    fact("failovers", Device, "diag/multipath_failover_count", Errors("failover"), "blkstat_disk_failovers_total",
+    fact("failovers", Device, "diag/multipath_failover_count", Errors("failover"),
         "Requests that were moved from this NVMe path to another."),
     fact("held_without_path", Device, "diag/io_requeue_no_usable_path_count", Errors("request held without a path"),
-        "blkstat_disk_requests_held_without_path_total", "Requests of an NVMe multipath disk that had to wait for a usable path."),
+        "Requests of an NVMe multipath disk that had to wait for a usable path."),
     fact("failed_without_path", Device, "diag/io_fail_no_available_path_count", Errors("request failed without a path"),
-        "blkstat_disk_requests_failed_without_path_total", "Requests of an NVMe multipath disk that failed because it had no path."),
-    fact("controller_resets", Device, "device/diag/reset_count", Errors("controller reset"), "blkstat_disk_controller_resets_total",
+        "Requests of an NVMe multipath disk that failed because it had no path."),
+    fact("controller_resets", Device, "device/diag/reset_count", Errors("controller reset"),
         "Resets of the NVMe controller."),
-    fact("controller_reconnects", Device, "device/diag/reconnect_count", Errors("reconnect"), "blkstat_disk_controller_reconnects_total",
+    fact("controller_reconnects", Device, "device/diag/reconnect_count", Errors("reconnect"),
         "Attempts of the NVMe controller to reconnect."),
     fact("array_state", Device, "md/array_state",
         State("array", &["clean", "active", "active-idle", "write-pending", "readonly", "read-auto"]),
-        "blkstat_disk_array_state_info", "State of the md array."),
-    fact(SYNC_ACTION, Device, "md/sync_action", State("array", &["idle"]), "blkstat_disk_sync_action_info",
+        "State of the md array."),
+    fact(SYNC_ACTION, Device, "md/sync_action", State("array", &["idle"]),
         "Current sync action of the md array: idle, recover (onto a new member), resync, check, repair, reshape or frozen."),
-    scaled(0.01, &fact(SYNC_COMPLETED, Device, "md/sync_completed", Amount, "blkstat_disk_sync_completed_ratio",
-        "Completed fraction of the sync action of the md array.")),
-    scaled(1024.0, &fact(SYNC_SPEED, Device, "md/sync_speed", Amount, "blkstat_disk_sync_bytes_per_second",
-        "Speed of the sync action of the md array.")),
-    fact("missing_members", Device, "md/degraded", Trouble("missing member"), "blkstat_disk_missing_members",
+    fact(SYNC_COMPLETED, Device, "md/sync_completed", Amount,
+        "Completed part of the sync action of the md array."),
+    fact(SYNC_SPEED, Device, "md/sync_speed", Amount,
+        "Speed of the sync action of the md array."),
+    fact("missing_members", Device, "md/degraded", Trouble("missing member"),
         "Members missing from the md array."),
-    fact("member_state", Member, "state", State("member", &["in_sync"]), "blkstat_disk_member_state_info",
+    fact("member_state", Member, "state", State("member", &["in_sync"]),
         "State of the device as a member of an md array; in_sync is normal."),
-    fact("member_errors", Member, "errors", Errors("corrected read error"), "blkstat_disk_member_read_errors_total",
+    fact("member_errors", Member, "errors", Errors("corrected read error"),
         "Read errors of the member that the md array corrected with data of other members."),
-    fact("file_system_errors", FileSystem, "errors_count", Errors("file system error"), "blkstat_disk_file_system_errors_total",
+    fact("file_system_errors", FileSystem, "errors_count", Errors("file system error"),
         "Errors counted by the file system on the device: for ext4 since it was created or checked, for btrfs on all its devices."),
-    fact("read_only", Device, "ro", Amount, "blkstat_disk_read_only", "1 if the device is read-only."),
-    fact("queue_depth", Device, "device/queue_depth", Amount, "blkstat_disk_queue_depth",
+    fact("read_only", Device, "ro", Amount, "1 if the device is read-only."),
+    fact("queue_depth", Device, "device/queue_depth", Amount,
         "Number of commands that the SCSI or ATA device accepts at a time."),
-    fact("request_timeout_ms", Device, "queue/io_timeout", Amount, "",
+    fact("request_timeout_ms", Device, "queue/io_timeout", Amount,
         "Time after which the kernel gives up on a request and recovers the device."),
-    fact("write_latency_target_us", Device, "queue/wbt_lat_usec", Amount, "",
+    fact("write_latency_target_us", Device, "queue/wbt_lat_usec", Amount,
         "Read latency above which the kernel holds back buffered writes; 0 if it never does."),
-    fact("counts_passthrough", Device, "queue/iostats_passthrough", Amount, "",
+    fact("counts_passthrough", Device, "queue/iostats_passthrough", Amount,
         "1 if the counters include pass-through commands that programs send to the device."),
-    fact(NFS_UNANSWERED, Nfs, "", Amount, "",
+    fact(NFS_UNANSWERED, Nfs, "", Amount,
         "Requests that were sent to the server of an NFS mount and are unanswered."),
 ];
 
@@ -411,20 +400,9 @@ mod tests {
     }
 
     #[test]
-    fn names_and_metrics_are_unique() {
-        for of in [|fact: &Fact| fact.name, |fact: &Fact| fact.metric] {
-            let names: Vec<&str> = FACTS
-                .iter()
-                .map(of)
-                .filter(|name| !name.is_empty())
-                .collect();
-            assert_eq!(
-                names
-                    .iter()
-                    .collect::<std::collections::BTreeSet<_>>()
-                    .len(),
-                names.len()
-            );
-        }
+    fn names_are_unique() {
+        let names = FACTS.iter().map(|fact| fact.name);
+        let distinct: std::collections::BTreeSet<&str> = names.collect();
+        assert_eq!(distinct.len(), FACTS.len());
     }
 }

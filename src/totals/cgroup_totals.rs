@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use crate::attribution::{Attribution, Limit};
+use crate::attribution::Attribution;
 
 /// The most pairs of a device and a cgroup with a value of their own; the others of each device are combined into one.
 const MAX_CGROUPS: usize = 100;
@@ -17,14 +17,12 @@ pub struct LimitedCgroup {
     pub cgroup: Option<Arc<str>>,
     /// Seconds at one of its limits since the start.
     pub at_limit_s: f64,
-    /// Its limits, reached or not. The sum over cgroups has none.
-    pub limits: Vec<Limit>,
 }
 
-/// The limits of cgroups and the time that they have been at them, by device and cgroup; `None` for the sum of cgroups
+/// The seconds that cgroups with limits have been at one of them, by device and cgroup; `None` for the sum of cgroups
 /// without a value of their own.
 #[derive(Debug, Default)]
-pub(super) struct CgroupTotals(BTreeMap<(Arc<str>, Option<Arc<str>>), LimitedCgroup>);
+pub(super) struct CgroupTotals(BTreeMap<(Arc<str>, Option<Arc<str>>), f64>);
 
 impl CgroupTotals {
     /// Adds an interval. Every cgroup with a limit gets a value, so that the value grows from zero once the cgroup
@@ -32,29 +30,17 @@ impl CgroupTotals {
     pub(super) fn observe(&mut self, attribution: &Attribution) {
         let mut present = HashSet::new();
         for device in &attribution.devices {
-            for cgroup in device
-                .cgroups
-                .iter()
-                .filter(|cgroup| !cgroup.limits.is_empty())
-            {
-                let own = (Arc::clone(&device.name), Some(Arc::clone(&cgroup.path)));
-                let has_own = self.0.contains_key(&own) || self.0.len() < MAX_CGROUPS;
-                let key = if has_own {
-                    own
-                } else {
-                    (Arc::clone(&device.name), None)
-                };
-                let total = self.0.entry(key.clone()).or_default();
-                (total.device, total.cgroup) = key.clone();
-                if cgroup.limits.iter().any(|limit| limit.is_reached) {
-                    total.at_limit_s += attribution.elapsed_s;
+            for cgroup in &device.cgroups {
+                if cgroup.limits.is_empty() {
+                    continue;
                 }
-                if has_own {
-                    total.limits = cgroup
-                        .limits
-                        .iter()
-                        .map(|used| used.limit.clone())
-                        .collect();
+                let mut key = (Arc::clone(&device.name), Some(Arc::clone(&cgroup.path)));
+                if !self.0.contains_key(&key) && self.0.len() >= MAX_CGROUPS {
+                    key.1 = None;
+                }
+                let at_limit_s = self.0.entry(key.clone()).or_default();
+                if cgroup.limits.iter().any(|limit| limit.is_reached) {
+                    *at_limit_s += attribution.elapsed_s;
                 }
                 present.insert(key);
             }
@@ -65,9 +51,17 @@ impl CgroupTotals {
         }
     }
 
-    /// Sorted by device and path.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &LimitedCgroup> {
-        self.0.values()
+    /// Returns them sorted by device and path.
+    pub(super) fn cgroups(&self) -> Vec<LimitedCgroup> {
+        let mut cgroups = Vec::new();
+        for ((device, cgroup), at_limit_s) in &self.0 {
+            cgroups.push(LimitedCgroup {
+                device: Arc::clone(device),
+                cgroup: cgroup.clone(),
+                at_limit_s: *at_limit_s,
+            });
+        }
+        cgroups
     }
 }
 
@@ -75,13 +69,9 @@ impl CgroupTotals {
 mod tests {
     use super::*;
     use crate::attribution::{
-        CgroupUse, DeviceUse, IoDirection, IoRates, LimitSource, LimitUse, RateUnit,
+        CgroupUse, DeviceUse, IoDirection, IoRates, Limit, LimitSource, LimitUse, RateUnit,
     };
     use crate::counters::CgroupHierarchy;
-
-    fn limited(totals: &CgroupTotals) -> Vec<&LimitedCgroup> {
-        totals.iter().collect()
-    }
 
     fn cgroup(path: String, is_reached: bool) -> CgroupUse {
         let limit = LimitUse {
@@ -130,21 +120,18 @@ mod tests {
             cgroup("/a".into(), true),
             cgroup("/b".into(), true),
         ]));
-        let seconds: Vec<f64> = limited(&totals)
+        let seconds: Vec<f64> = totals
+            .cgroups()
             .iter()
             .map(|cgroup| cgroup.at_limit_s)
             .collect();
         assert_eq!(seconds, [2.0, 4.0]);
-        assert_eq!(
-            limited(&totals)[0].limits,
-            [cgroup("/a".into(), true).limits[0].limit.clone()]
-        );
         let unlimited = CgroupUse {
             limits: Vec::new(),
             ..cgroup("/a".into(), true)
         };
         totals.observe(&attribution(vec![unlimited]));
-        assert!(limited(&totals).is_empty());
+        assert!(totals.cgroups().is_empty());
     }
 
     #[test]
@@ -157,11 +144,10 @@ mod tests {
         };
         totals.observe(&attribution(all()));
         totals.observe(&attribution(all()));
-        let limited = limited(&totals);
+        let limited = totals.cgroups();
         assert_eq!(limited.len(), MAX_CGROUPS + 1);
         let others: Vec<_> = limited.iter().filter(|one| one.cgroup.is_none()).collect();
         assert_eq!((others.len(), others[0].at_limit_s), (1, 150.0 * 4.0));
-        assert!(others[0].limits.is_empty());
         assert_eq!(
             limited.iter().map(|cgroup| cgroup.at_limit_s).sum::<f64>(),
             250.0 * 4.0

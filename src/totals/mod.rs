@@ -18,7 +18,7 @@ pub use self::cgroup_totals::LimitedCgroup;
 pub use self::device_info::DeviceInfo;
 pub use self::device_totals::{Buckets, DeviceTotals, LATENCY_BOUNDS_MS, QUEUE_BOUNDS};
 use crate::attribution::Limit;
-use crate::counters::{Counters, Health, HostState};
+use crate::counters::{Counters, Pressure};
 use crate::intervals::{Incident, IntervalRows, Intervals};
 use crate::judge::StatedCap;
 use crate::topology::Kind;
@@ -42,7 +42,6 @@ pub struct RunningTotals {
     topology_revision: Option<u64>,
     intervals: u64,
     missed_samples: u64,
-    skipped_scans: u64,
 }
 
 /// A device of the last sample.
@@ -63,10 +62,8 @@ pub struct MetricsSnapshot {
     pub intervals: u64,
     /// The samples missed since the start.
     pub missed_samples: u64,
-    /// The scans of cgroups that were left out since the start, because they would have cost too much.
-    pub skipped_scans: u64,
-    /// The host in the last sample.
-    pub host: HostState,
+    /// The pressure by I/O in the last sample; `None` if the kernel does not tell it.
+    pub io_pressure: Option<Pressure>,
     /// The devices of the last sample.
     pub devices: Vec<DeviceSnapshot>,
     /// The cgroups that have limits, sorted by device and path.
@@ -82,8 +79,6 @@ pub struct DeviceSnapshot {
     pub totals: DeviceTotals,
     /// The limits that the user states, and those of requests and of bytes that it reached last.
     pub limits: Vec<Limit>,
-    /// The health that the kernel reports for it; `None` if that is not known.
-    pub health: Option<Arc<Health>>,
     /// The incident that it belongs to; `None` without one.
     pub incident: Option<Arc<Incident>>,
     /// The latency of reads and of writes as multiples of the median of its peers, smoothed over about the last ten
@@ -118,7 +113,6 @@ impl RunningTotals {
                 .map(|ongoing| Arc::clone(&ongoing.incident));
         }
         if let Some(attribution) = &rows.attribution {
-            self.skipped_scans = self.skipped_scans.saturating_add(attribution.skipped);
             self.cgroups.observe(attribution);
         }
     }
@@ -144,13 +138,11 @@ impl RunningTotals {
                 limits.extend(cap.limits(name));
             }
             limits.extend(record.totals.reached_limits.iter().flatten().cloned());
-            let health = sample.health.as_ref().and_then(|facts| facts.get(name));
             devices.push(DeviceSnapshot {
                 info: Arc::clone(&record.info),
                 counters: device.counters,
                 totals: record.totals.clone(),
                 limits,
-                health: health.cloned(),
                 incident: record.incident.clone(),
                 over_peers: intervals.beside_peers(name),
             });
@@ -159,10 +151,9 @@ impl RunningTotals {
             at: sample.at.wall,
             intervals: self.intervals,
             missed_samples: self.missed_samples,
-            skipped_scans: self.skipped_scans,
-            host: sample.host,
+            io_pressure: sample.host.pressure,
             devices,
-            cgroups: self.cgroups.iter().cloned().collect(),
+            cgroups: self.cgroups.cgroups(),
         }
     }
 

@@ -418,44 +418,6 @@ mod tests {
                     guest.version
                 );
             }
-            let metric = |file: &str, start: &str| {
-                let text = guest.read(file);
-                let line = text.lines().find(|line| line.starts_with(start));
-                line.map(|line| line.rsplit_once(' ').unwrap().1.parse::<f64>().unwrap())
-            };
-            let (trouble, after) = ("health-trouble.prom", "health-after.prom");
-            let suspended = "blkstat_disk_suspended{device=\"dm-0\"}";
-            assert_eq!(
-                [
-                    metric("health-suspended.prom", suspended),
-                    metric(after, suspended)
-                ],
-                [Some(1.0), Some(0.0)]
-            );
-            let states = ["resetting", "connecting", "new", "live"].map(|state| {
-                format!("blkstat_disk_state_info{{device=\"{disk}\",state=\"{state}\"}}")
-            });
-            let reset = states[..3]
-                .iter()
-                .find_map(|state| metric("health-reset.prom", state));
-            assert_eq!(
-                [reset, metric(after, &states[3])],
-                [Some(1.0); 2],
-                "{}",
-                guest.version
-            );
-            let action = |action: &str| {
-                format!("blkstat_disk_sync_action_info{{device=\"md0\",state=\"{action}\"}}")
-            };
-            assert_eq!(
-                [
-                    metric(trouble, &action("recover")),
-                    metric(after, &action("idle"))
-                ],
-                [Some(1.0); 2]
-            );
-            let timeouts = format!("blkstat_disk_timeouts_total{{device=\"{debug}\"}}");
-            assert!(metric(trouble, &timeouts) > Some(0.0), "{}", guest.version);
         });
     }
 

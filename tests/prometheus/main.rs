@@ -213,16 +213,12 @@ mod tests {
         assert!(
             (rate("blkstat_disk_reads_completed_total") / READS_PER_S as f64 - 1.0).abs() < 0.05
         );
-        for limit in [
-            "disk_limit_bytes_per_second{source=\"cgroup\"}",
-            "cgroup_limit_bytes_per_second",
-        ] {
-            let limit = prometheus.query(&format!("blkstat_{limit}"), None);
-            assert_eq!(
-                (&limit[0]["metric"]["device"], &limit[0]["value"][1]),
-                (&"sda".into(), &WRITE_LIMIT_BYTES.to_string().into())
-            );
-        }
+        let limit = "blkstat_disk_limit_bytes_per_second{source=\"cgroup\"}";
+        let limit = prometheus.query(limit, None);
+        assert_eq!(
+            (&limit[0]["metric"]["device"], &limit[0]["value"][1]),
+            (&"sda".into(), &WRITE_LIMIT_BYTES.to_string().into())
+        );
 
         let recorded =
             "rate(blkstat_disk_reads_completed_total{instance=\"recorded\",device=\"loop0\"}[30s])";

@@ -343,7 +343,7 @@ fn every_metric_and_alert_is_named() {
             .lines()
             .filter_map(|line| Some(line.split_once("- alert: ")?.1.to_owned())),
     );
-    assert!(names.len() > 40);
+    assert!(names.len() > 35);
     assert_named("prometheus", names.iter().map(String::as_str));
 }
 

@@ -186,11 +186,7 @@ impl Export {
             return follow(intervals, &mut backfill, context);
         }
         if self.once {
-            let mut once = Once {
-                totals,
-                interval: interval.unwrap_or(DEFAULT_INTERVAL),
-            };
-            return follow(intervals, &mut once, context);
+            return follow(intervals, &mut Once { totals }, context);
         }
         // Bind before the first sample: another program may have the address.
         let server = match self.listen {
@@ -245,7 +241,6 @@ impl Export {
 /// Prints the metrics after the last interval, of which there is one.
 struct Once {
     totals: RunningTotals,
-    interval: Duration,
 }
 
 impl Observer for Once {
@@ -254,8 +249,7 @@ impl Observer for Once {
             self.totals.observe(rows);
         }
         let snapshot = self.totals.snapshot(&run.intervals);
-        run.context
-            .emit(&mut metrics_text(&snapshot, self.interval))
+        run.context.emit(&mut metrics_text(&snapshot))
     }
 }
 

@@ -22,7 +22,6 @@ pub(super) struct Published {
 /// The metrics of an interval. Their text is made for the first who asks for it, and shared by all others.
 pub(super) struct Latest {
     snapshot: MetricsSnapshot,
-    interval: Duration,
     /// The monotonic time of the publication.
     pub(super) at: Duration,
     text: OnceLock<Bytes>,
@@ -32,7 +31,7 @@ pub(super) struct Latest {
 impl Latest {
     pub(super) fn text(&self) -> &Bytes {
         self.text
-            .get_or_init(|| metrics_text(&self.snapshot, self.interval).into())
+            .get_or_init(|| metrics_text(&self.snapshot).into())
     }
 
     /// Returns the text, compressed with gzip.
@@ -54,7 +53,6 @@ impl Published {
     pub(super) fn publish(&self, snapshot: MetricsSnapshot, at: Duration) {
         let latest = Latest {
             snapshot,
-            interval: self.interval,
             at,
             text: OnceLock::new(),
             compressed: OnceLock::new(),

@@ -75,7 +75,7 @@ fn the_time_between_points_and_the_range_can_be_chosen() {
         ))
         .run()
         .out;
-        points(&text, "blkstat_disk_io_now{device=\"vda\"}").len()
+        points(&text, "blkstat_disk_reads_completed_total{device=\"vda\"}").len()
     };
     assert_eq!((count("1"), count("30"), count("1h")), (59, 4, 2));
     assert_eq!(count("1 --begin +10s --end +20s"), 10);

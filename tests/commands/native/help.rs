@@ -113,7 +113,7 @@ fn the_help_finds_a_name_on_any_page_and_names_the_pages_if_there_is_none() {
     );
     for name in [
         "limit_cgroup",
-        "blkstat_disk_io_now",
+        "blkstat_disk_stalled_seconds_total",
         "BlkstatDiskSlow",
         "throttled",
         "--rotate",
