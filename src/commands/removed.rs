@@ -41,6 +41,36 @@ pub const REMOVED: &[Removed] = &[
         option: "--no-summary",
         instead: "a summary comes only with --summary, or after Ctrl-C on a terminal; COUNT ends without it",
     },
+    Removed {
+        command: "export",
+        option: "--alerts",
+        instead: "'--print alert-rules' prints them",
+    },
+    Removed {
+        command: "export",
+        option: "--alert-tests",
+        instead: "'--print alert-tests' prints them",
+    },
+    Removed {
+        command: "export",
+        option: "--peer-rules",
+        instead: "'--print peer-rules' prints them",
+    },
+    Removed {
+        command: "export",
+        option: "--dashboard",
+        instead: "'--print dashboard' prints it",
+    },
+    Removed {
+        command: "export",
+        option: "--node-exporter-rules",
+        instead: "'--print peer-rules' has the same for blkstat's own metrics",
+    },
+    Removed {
+        command: "export",
+        option: "--textfile-every",
+        instead: "the file is written every 15 s; a timer can call 'export --once' at other times",
+    },
 ];
 
 impl Removed {

@@ -14,6 +14,8 @@ use crate::support::random::Random;
 /// A whole multiple of two hours, as blocks of Prometheus begin.
 const START_S: usize = 1_699_999_200;
 const STEP_S: usize = 60;
+/// The begin of the names of the metrics.
+const PREFIX: &str = "blkstat_disk_";
 /// Minutes that are simulated, imported and queried at a time: those of a block.
 const CHUNK: usize = 120;
 /// Minutes of a window in which rules are evaluated. The latest alert comes after 23: eight of its ratio, and fifteen more.
@@ -60,19 +62,13 @@ pub(crate) struct Disk {
 
 pub(crate) struct Fleet {
     disks: Vec<Disk>,
-    prefix: &'static str,
     minutes: usize,
 }
 
 impl Fleet {
     /// Makes hosts, each with as many disks of one kind, which is flash or hard disks: one disk of 600 is slow, one of 50
-    /// is loaded, and the first rack is slow. The metrics are named with a prefix such as `node_disk_`.
-    pub(crate) fn new(
-        hosts: usize,
-        disks_of_host: usize,
-        minutes: usize,
-        prefix: &'static str,
-    ) -> Self {
+    /// is loaded, and the first rack is slow.
+    pub(crate) fn new(hosts: usize, disks_of_host: usize, minutes: usize) -> Self {
         let mut rng = Random(11);
         let mut disks = Vec::new();
         for host in 0..hosts {
@@ -89,11 +85,7 @@ impl Fleet {
                 disks.push(Disk::new(host, disk, truth, host_load, &mut rng));
             }
         }
-        Self {
-            disks,
-            prefix,
-            minutes,
-        }
+        Self { disks, minutes }
     }
 
     pub(crate) fn with(&self, truth: Truth) -> impl Iterator<Item = &Disk> {
@@ -112,12 +104,7 @@ impl Fleet {
             let mut text = String::new();
             for disk in &mut self.disks {
                 text.clear();
-                disk.push_samples(
-                    self.prefix,
-                    first,
-                    CHUNK.min(self.minutes - first),
-                    &mut text,
-                );
+                disk.push_samples(first, CHUNK.min(self.minutes - first), &mut text);
                 file.write_all(text.as_bytes()).unwrap();
             }
             file.write_all(b"# EOF\n").unwrap();
@@ -310,17 +297,12 @@ impl Disk {
     }
 
     /// Simulates minutes and appends the metrics at their ends.
-    fn push_samples(&mut self, prefix: &str, first: usize, minutes: usize, text: &mut String) {
+    fn push_samples(&mut self, first: usize, minutes: usize, text: &mut String) {
         let mut lines: [String; 8] = Default::default();
         let labels = format!(
             "{{instance=\"host{}\",device=\"{}\"}}",
             self.host, self.name
         );
-        let role = if prefix.starts_with("blkstat") {
-            ",role=\"physical\""
-        } else {
-            ""
-        };
         for minute in first..first + minutes {
             let time = START_S + minute * STEP_S;
             let wave =
@@ -344,7 +326,7 @@ impl Disk {
                     requests.time_s,
                 ];
                 for ((line, name), value) in lines.iter_mut().zip(requests.names).zip(values) {
-                    writeln!(line, "{prefix}{name}{labels} {value:.3} {time}").unwrap();
+                    writeln!(line, "{PREFIX}{name}{labels} {value:.3} {time}").unwrap();
                 }
             }
             self.weighted_s += queue * STEP_S as f64;
@@ -352,13 +334,13 @@ impl Disk {
             self.busy_s += (1.0 - (-queue).exp()) * STEP_S as f64;
             writeln!(
                 lines[6],
-                "{prefix}io_time_weighted_seconds_total{labels} {:.3} {time}",
+                "{PREFIX}io_time_weighted_seconds_total{labels} {:.3} {time}",
                 self.weighted_s
             )
             .unwrap();
             writeln!(
                 lines[7],
-                "{prefix}io_time_seconds_total{labels} {:.3} {time}",
+                "{PREFIX}io_time_seconds_total{labels} {:.3} {time}",
                 self.busy_s
             )
             .unwrap();
@@ -366,7 +348,7 @@ impl Disk {
                 let labels = labels.trim_end_matches('}');
                 writeln!(
                     text,
-                    "{prefix}info{labels},model=\"{}\"{role}}} 1 {time}",
+                    "{PREFIX}info{labels},model=\"{}\",role=\"physical\"}} 1 {time}",
                     self.model
                 )
                 .unwrap();

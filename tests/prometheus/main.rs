@@ -67,7 +67,7 @@ mod tests {
     /// Returns the expressions of the dashboard with its variables replaced.
     fn dashboard_expressions([rate, range]: [&str; 2]) -> Vec<String> {
         let dashboard: Value =
-            serde_json::from_str(&blkstat("export --dashboard").run().out).unwrap();
+            serde_json::from_str(&blkstat("export --print dashboard").run().out).unwrap();
         let queries = dashboard["panels"]
             .as_array()
             .unwrap()
@@ -99,12 +99,12 @@ mod tests {
             return;
         };
         let file = |name: &str| folder.path().join(name).display().to_string();
-        let rules = blkstat("export --alerts").run().out;
+        let rules = blkstat("export --print alert-rules").run().out;
         write_file(&folder, "blkstat-alerts.yml", &rules);
         write_file(
             &folder,
             "blkstat-alert-tests.yml",
-            &blkstat("export --alert-tests").run().out,
+            &blkstat("export --print alert-tests").run().out,
         );
         promtool(&["check", "rules", &file("blkstat-alerts.yml")], "");
         promtool(&["test", "rules", &file("blkstat-alert-tests.yml")], "");
@@ -229,44 +229,44 @@ mod tests {
         assert!(has_data(&prometheus.query(capped, Some(CAPTURE_TIME))));
     }
 
-    /// Rules for node_exporter in public collections, or what is often advised: their names, expressions and the minutes
-    /// for which they must be true.
+    /// Rules for node_exporter in public collections, or what is often advised, with the prefix of blkstat's metrics: their
+    /// names, expressions and the minutes for which they must be true.
     const PUBLIC_RULES: [(&str, &str, usize); 5] = [
         (
             "NodeDiskIOSaturation (queue > 10)",
-            "rate(node_disk_io_time_weighted_seconds_total[5m]) > 10",
+            "rate(blkstat_disk_io_time_weighted_seconds_total[5m]) > 10",
             30,
         ),
         (
             "HostUnusualDiskReadLatency (> 100 ms)",
-            "rate(node_disk_read_time_seconds_total[1m]) / rate(node_disk_reads_completed_total[1m]) > 0.1 \
-             and rate(node_disk_reads_completed_total[1m]) > 0",
+            "rate(blkstat_disk_read_time_seconds_total[1m]) / rate(blkstat_disk_reads_completed_total[1m]) > 0.1 \
+             and rate(blkstat_disk_reads_completed_total[1m]) > 0",
             2,
         ),
         (
             "HostUnusualDiskWriteLatency (> 100 ms)",
-            "rate(node_disk_write_time_seconds_total[1m]) / rate(node_disk_writes_completed_total[1m]) > 0.1 \
-             and rate(node_disk_writes_completed_total[1m]) > 0",
+            "rate(blkstat_disk_write_time_seconds_total[1m]) / rate(blkstat_disk_writes_completed_total[1m]) > 0.1 \
+             and rate(blkstat_disk_writes_completed_total[1m]) > 0",
             2,
         ),
         (
             "HostUnusualDiskIo (util > 80%)",
-            "rate(node_disk_io_time_seconds_total[5m]) > 0.8",
+            "rate(blkstat_disk_io_time_seconds_total[5m]) > 0.8",
             5,
         ),
         (
             "await > 20 ms",
-            "(rate(node_disk_read_time_seconds_total[5m]) + rate(node_disk_write_time_seconds_total[5m])) \
-             / (rate(node_disk_reads_completed_total[5m]) + rate(node_disk_writes_completed_total[5m])) > 0.02",
+            "(rate(blkstat_disk_read_time_seconds_total[5m]) + rate(blkstat_disk_write_time_seconds_total[5m])) \
+             / (rate(blkstat_disk_reads_completed_total[5m]) + rate(blkstat_disk_writes_completed_total[5m])) > 0.02",
             5,
         ),
     ];
 
     #[test]
     fn the_rules_name_the_slow_disks_and_the_slow_rack_of_a_fleet() {
-        if Prometheus::folder().is_none() {
+        let Some(folder) = Prometheus::folder() else {
             return;
-        }
+        };
         let number = |name: &str, default: usize| {
             std::env::var(name)
                 .ok()
@@ -278,90 +278,75 @@ mod tests {
             number("BLKSTAT_FLEET_DISKS", 12),
         );
         let minutes = 60 * number("BLKSTAT_FLEET_HOURS", 2);
-        for (option, prefix, alerts, minutes) in [
-            ("--node-exporter-rules", "node_disk_", "Node", minutes),
-            ("--peer-rules", "blkstat_disk_", "Blkstat", 120),
-        ] {
-            let folder = Prometheus::folder().unwrap();
-            let rules = blkstat(&format!("export {option}")).run().out;
-            write_file(&folder, "peers.yml", &rules);
-            promtool(
-                &[
-                    "check",
-                    "rules",
-                    &folder.path().join("peers.yml").display().to_string(),
-                ],
-                "",
-            );
-            let mut fleet = Fleet::new(hosts, disks, minutes, prefix);
-            fleet.import(&folder);
-            fleet.record(&folder, &rules);
-            let prometheus = Prometheus::start_without_rules(&folder);
-            let print = |name: &str, named: &BTreeSet<(usize, String)>| {
-                let counts = [
-                    Truth::Slow,
-                    Truth::InSlowRack,
-                    Truth::Loaded,
-                    Truth::Healthy,
-                ]
-                .map(|truth| {
-                    let of = |disk: &&Disk| named.contains(&(disk.host, disk.name.clone()));
-                    format!(
-                        "{truth:?} {} of {}",
-                        fleet.with(truth).filter(of).count(),
-                        fleet.with(truth).count()
-                    )
-                });
-                println!("{name}: {}", counts.join(", "));
-            };
-            let alert = |name: &str| {
-                rule_expression(
-                    rules
-                        .split_once(&format!("alert: {alerts}{name}\n"))
-                        .unwrap()
-                        .1,
+        let rules = blkstat("export --print peer-rules").run().out;
+        write_file(&folder, "peers.yml", &rules);
+        promtool(
+            &[
+                "check",
+                "rules",
+                &folder.path().join("peers.yml").display().to_string(),
+            ],
+            "",
+        );
+        let mut fleet = Fleet::new(hosts, disks, minutes);
+        fleet.import(&folder);
+        fleet.record(&folder, &rules);
+        let prometheus = Prometheus::start_without_rules(&folder);
+        let print = |name: &str, named: &BTreeSet<(usize, String)>| {
+            let counts = [
+                Truth::Slow,
+                Truth::InSlowRack,
+                Truth::Loaded,
+                Truth::Healthy,
+            ]
+            .map(|truth| {
+                let of = |disk: &&Disk| named.contains(&(disk.host, disk.name.clone()));
+                format!(
+                    "{truth:?} {} of {}",
+                    fleet.with(truth).filter(of).count(),
+                    fleet.with(truth).count()
                 )
-            };
-            let slow: BTreeSet<_> = fleet
-                .with(Truth::Slow)
-                .map(|disk| (disk.host, disk.name.clone()))
-                .collect();
-            assert!(!slow.is_empty());
-            let named = fleet.named(&prometheus, &alert("DiskSlowerThanPeers"), 15);
-            print(&format!("{alerts}DiskSlowerThanPeers"), &named);
-            assert_eq!(named, slow);
-            let rack: BTreeSet<_> = fleet
-                .with(Truth::InSlowRack)
-                .map(|disk| (disk.host, String::new()))
-                .collect();
-            // A host of the rack that also has more load than others is not told from one that is only loaded.
-            let named = fleet.named(&prometheus, &alert("HostSlowerThanFleet"), 15);
-            println!(
-                "{alerts}HostSlowerThanFleet: {} of {} hosts of the rack",
-                named.len(),
-                rack.len()
-            );
-            assert!(!named.is_empty() && named.is_subset(&rack), "{named:?}");
-            let expressions = rules.split("\n      - ").skip(1).map(rule_expression);
-            let times: Vec<f64> = expressions
-                .map(|expression| fleet.query_s(&prometheus, &expression))
-                .collect();
-            println!(
-                "seconds of the rules, {:.2} together: {times:.2?}",
-                times.iter().sum::<f64>()
-            );
-            if prefix == "node_disk_" {
-                for (name, expression, holds) in PUBLIC_RULES {
-                    print(name, &fleet.named(&prometheus, expression, holds));
-                }
-            } else {
-                let expressions = dashboard_expressions(["5m", "1h"]);
-                let times: Vec<f64> = expressions
-                    .iter()
-                    .map(|query| fleet.hour_s(&prometheus, query))
-                    .collect();
-                println!("seconds of an hour of the dashboard's panels: {times:.2?}");
-            }
+            });
+            println!("{name}: {}", counts.join(", "));
+        };
+        let alert =
+            |name: &str| rule_expression(rules.split_once(&format!("alert: {name}\n")).unwrap().1);
+        let slow: BTreeSet<_> = fleet
+            .with(Truth::Slow)
+            .map(|disk| (disk.host, disk.name.clone()))
+            .collect();
+        assert!(!slow.is_empty());
+        let named = fleet.named(&prometheus, &alert("BlkstatDiskSlowerThanPeers"), 15);
+        print("BlkstatDiskSlowerThanPeers", &named);
+        assert_eq!(named, slow);
+        let rack: BTreeSet<_> = fleet
+            .with(Truth::InSlowRack)
+            .map(|disk| (disk.host, String::new()))
+            .collect();
+        // A host of the rack that also has more load than others is not told from one that is only loaded.
+        let named = fleet.named(&prometheus, &alert("BlkstatHostSlowerThanFleet"), 15);
+        println!(
+            "BlkstatHostSlowerThanFleet: {} of {} hosts of the rack",
+            named.len(),
+            rack.len()
+        );
+        assert!(!named.is_empty() && named.is_subset(&rack), "{named:?}");
+        let expressions = rules.split("\n      - ").skip(1).map(rule_expression);
+        let times: Vec<f64> = expressions
+            .map(|expression| fleet.query_s(&prometheus, &expression))
+            .collect();
+        println!(
+            "seconds of the rules, {:.2} together: {times:.2?}",
+            times.iter().sum::<f64>()
+        );
+        for (name, expression, holds) in PUBLIC_RULES {
+            print(name, &fleet.named(&prometheus, expression, holds));
         }
+        let expressions = dashboard_expressions(["5m", "1h"]);
+        let times: Vec<f64> = expressions
+            .iter()
+            .map(|query| fleet.hour_s(&prometheus, query))
+            .collect();
+        println!("seconds of an hour of the dashboard's panels: {times:.2?}");
     }
 }

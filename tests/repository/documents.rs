@@ -337,7 +337,7 @@ fn every_metric_and_alert_is_named() {
     let mut names: Vec<String> = types
         .map(|line| line.split(' ').next().unwrap().to_owned())
         .collect();
-    let alerts = print_of("blkstat export --alerts");
+    let alerts = print_of("blkstat export --print alert-rules");
     names.extend(
         alerts
             .lines()

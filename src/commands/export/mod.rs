@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use self::backfill::Backfill;
 use self::published::Published;
@@ -24,13 +24,13 @@ use self::textfile::TextfileWriter;
 use super::follow::{Observer, Run, follow};
 use super::hindsight::open_view;
 use super::options::{
-    ANY_FIRST, FILE_OPERAND, Host, Operand, SourceOptions, VerdictOptions, distance, usage_error,
+    ANY_FIRST, FILE_OPERAND, Host, Operand, SourceOptions, VerdictOptions, usage_error,
 };
 use crate::console::RunContext;
 use crate::exit::Exit;
 use crate::intervals::{DeviceSelection, IntervalRows};
 use crate::report::prometheus::{
-    ALERT_RULES, ALERT_TESTS, DASHBOARD, LABELS, PEER_RULES, metrics_text, node_exporter_rules,
+    ALERT_RULES, ALERT_TESTS, DASHBOARD, LABELS, PEER_RULES, metrics_text,
 };
 use crate::sanitize::path_text;
 use crate::schedule::DEFAULT_INTERVAL;
@@ -50,8 +50,12 @@ pub(super) const OPERANDS: &[Operand] = &[
     ),
 ];
 
-/// The default time between points of a recording, and between versions of a text file.
+/// The default time between points of a recording.
 const DEFAULT_EVERY: Duration = Duration::from_secs(15);
+
+/// The time between versions of the text file. Few scrape node_exporter more often, and a file that is written every
+/// second would itself be load on a disk.
+const TEXTFILE_EVERY: Duration = Duration::from_secs(15);
 
 const NO_TARGET: &str = "nothing to export to; use --listen PORT to serve metrics at http://127.0.0.1:PORT/metrics, --textfile FILE.prom \
                          for node_exporter, --once to print them, or --from FILE to convert a recording";
@@ -82,9 +86,6 @@ pub struct Export {
     /// Print the metrics after one interval, for collectors that run a command
     #[arg(long, conflicts_with_all = ["listen", "textfile", "from"])]
     once: bool,
-    /// Interval between updates of the text file (default 15 s)
-    #[arg(long, value_name = "TIME", value_parser = distance, requires = "textfile")]
-    textfile_every: Option<Duration>,
     /// Add a label to every metric, such as instance=db1:9980; repeatable (with --from)
     #[arg(long, value_name = "NAME=VALUE", value_parser = label)]
     label: Vec<(String, String)>,
@@ -103,50 +104,46 @@ pub struct Export {
     /// Do not read cgroups (no limits, no verdict 'throttled')
     #[arg(long)]
     no_who: bool,
-    /// Print a Grafana dashboard as JSON
-    #[arg(long, exclusive = true)]
-    dashboard: bool,
-    /// Print alert rules for Prometheus
-    #[arg(long, exclusive = true)]
-    alerts: bool,
-    /// Print unit tests of the alert rules, for 'promtool test rules'
-    #[arg(long, exclusive = true)]
-    alert_tests: bool,
-    /// Print rules that compare each disk with its peers, and each host with the others
-    #[arg(long, exclusive = true)]
-    peer_rules: bool,
-    /// Print the same rules for the metrics of node_exporter, for hosts without blkstat
-    #[arg(long, exclusive = true)]
-    node_exporter_rules: bool,
+    /// Print a file for Prometheus or Grafana
+    #[arg(long, value_name = "KIND", exclusive = true)]
+    print: Option<PrintKind>,
     #[command(flatten)]
     verdicts: VerdictOptions,
 }
 
-impl Export {
-    /// Returns the text of this program that is to be printed; `None` if metrics are to be exported.
-    fn text(&self) -> Option<String> {
-        let texts = [
-            (self.dashboard, DASHBOARD),
-            (self.alerts, ALERT_RULES),
-            (self.alert_tests, ALERT_TESTS),
-            (self.peer_rules, PEER_RULES),
-        ];
-        for (is_wanted, text) in texts {
-            if is_wanted {
-                return Some(text.to_owned());
-            }
-        }
-        self.node_exporter_rules.then(node_exporter_rules)
-    }
+/// A file that is part of the program.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum PrintKind {
+    /// Alert rules for Prometheus
+    AlertRules,
+    /// Unit tests of the alert rules, for 'promtool test rules'
+    AlertTests,
+    /// Rules that compare each disk with its peers, and each host with the others
+    PeerRules,
+    /// A dashboard for Grafana, as JSON
+    Dashboard,
+}
 
+impl PrintKind {
+    fn text(self) -> &'static str {
+        match self {
+            Self::AlertRules => ALERT_RULES,
+            Self::AlertTests => ALERT_TESTS,
+            Self::PeerRules => PEER_RULES,
+            Self::Dashboard => DASHBOARD,
+        }
+    }
+}
+
+impl Export {
     /// Exports metrics until a signal comes, or those of a recording to its end.
     ///
     /// # Errors
     /// If an argument is invalid, a sample cannot be read, the address cannot be used, or the file cannot be written at
     /// the start.
     pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
-        if let Some(text) = self.text() {
-            context.emit(&mut text.into_bytes())?;
+        if let Some(kind) = self.print {
+            context.emit(&mut kind.text().into())?;
             return Ok(Exit::Success);
         }
         let (input, devices) = self.source.source(ANY_FIRST, host, context)?;
@@ -269,8 +266,11 @@ impl Observer for Publisher<'_> {
         self.published
             .publish(self.totals.snapshot(intervals), context.clock.monotonic());
         if let Some(path) = &self.export.textfile {
-            let every = self.export.textfile_every.unwrap_or(DEFAULT_EVERY);
-            self.file = Some(TextfileWriter::start(path, every, &self.published)?);
+            self.file = Some(TextfileWriter::start(
+                path,
+                TEXTFILE_EVERY,
+                &self.published,
+            )?);
             context.print_error(format_args!("writing metrics to {}", path_text(path)));
         }
         if let Some(server) = self.server.take() {

@@ -104,3 +104,49 @@ fn write_latest(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{read, read_dir};
+
+    use super::*;
+    use crate::totals::MetricsSnapshot;
+
+    #[test]
+    #[allow(clippy::disallowed_methods)] // It reads what was written.
+    fn the_file_is_replaced_as_a_whole_and_removed_at_the_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("blkstat.prom");
+        let published = Arc::new(Published::new(Duration::from_secs(1)));
+        let publish = |intervals: u64| {
+            let snapshot = MetricsSnapshot {
+                intervals,
+                ..MetricsSnapshot::default()
+            };
+            published.publish(snapshot, Duration::from_secs(intervals));
+        };
+        publish(0);
+        let file = TextfileWriter::start(&path, Duration::from_millis(1), &published).unwrap();
+        for interval in 1..=50 {
+            publish(interval);
+            let newest = format!("\nblkstat_intervals_total {interval}\n");
+            loop {
+                let text = String::from_utf8(read(&path).unwrap()).unwrap();
+                assert!(
+                    text.starts_with("# HELP blkstat_build_info ") && text.ends_with('\n'),
+                    "{text}"
+                );
+                let names = read_dir(folder.path()).unwrap();
+                let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+                let read = names.filter(|name| name.ends_with(".prom")).count();
+                assert_eq!(read, 1);
+                if text.contains(&newest) {
+                    break;
+                }
+            }
+        }
+        assert_eq!(file.take_message(), None);
+        drop(file);
+        assert_eq!(read_dir(folder.path()).unwrap().count(), 0);
+    }
+}

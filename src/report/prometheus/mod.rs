@@ -38,24 +38,6 @@ pub const ALERT_TESTS: &str = include_str!("alert_tests.yml");
 /// Rules that compare each disk with its peers, and each host with the others.
 pub const PEER_RULES: &str = include_str!("peer_rules.yml");
 
-/// Returns the rules of [`PEER_RULES`] for the metrics of node_exporter, where no blkstat runs. It says nothing of what a
-/// device is, so that disks are told by their names.
-pub fn node_exporter_rules() -> String {
-    const NO_DISKS: &str = "(dm-|md|loop|zram|ram|sr|nbd|drbd|bcache).*";
-    // What blkstat finds by itself has no counterpart.
-    let (rules, _) = PEER_RULES
-        .split_once("\n  # What each blkstat finds")
-        .unwrap_or((PEER_RULES, ""));
-    rules
-        .replace(
-            "blkstat_disk_info{role=\"physical\"}",
-            &format!("node_disk_info{{device!~\"{NO_DISKS}\"}}"),
-        )
-        .replace("blkstat_disk_", "node_disk_")
-        .replace("blkstat-", "node-")
-        .replace("alert: Blkstat", "alert: Node")
-}
-
 /// Returns the families of metrics with their meanings, for the manual.
 pub(super) fn metrics() -> impl Iterator<Item = (&'static str, &'static str)> {
     FAMILIES.iter().map(|family| (family.name, family.help))
