@@ -9,8 +9,7 @@ use jiff::tz::TimeZone;
 
 use super::follow::{Observer, Run, Said, follow};
 use super::options::{
-    ANY_FIRST, CaptureOptions, CsvKind, Host, Operands, WidthOption, line_format, percentage,
-    usage_error,
+    ANY_FIRST, CaptureOptions, Host, Operands, WidthOption, percentage, usage_error,
 };
 use crate::clock::Clock;
 use crate::console::{RunContext, Warnings};
@@ -47,8 +46,8 @@ pub struct Latency {
     #[arg(long, requires = "json")]
     buckets: bool,
     /// Print lines of CSV
-    #[arg(long, value_name = "KIND", num_args = 0..=1, require_equals = true, default_missing_value = "plain", hide_possible_values = true)]
-    csv: Option<CsvKind>,
+    #[arg(long)]
+    csv: bool,
     /// Pause tracing while it would use more than PCT percent of the CPUs
     #[arg(long, value_name = "PCT", default_value = "2", value_parser = percentage)]
     max_overhead: f64,
@@ -110,14 +109,14 @@ impl Latency {
         let tracing = Tracing::start(&host.root, devices, self.max_overhead, context.clock)?;
         let mut intervals = open()?;
         intervals.tap(Box::new(|sample, _| tracing.read(sample)));
-        let is_for_programs = self.json || self.csv.is_some();
+        let is_for_programs = self.json || self.csv;
         let time_zone = if is_for_programs {
             TimeZone::UTC
         } else {
             context.time_zone()
         };
         let mut text = Vec::new();
-        if self.csv.is_some() {
+        if self.csv {
             csv_header(&mut text);
         } else if self.heatmap {
             heatmap_legend(self.width.or_available(context), &mut text);
@@ -259,13 +258,11 @@ impl Observer for Output<'_> {
                 buckets,
                 ..
             } => lines(&interval, LineFormat::Json, buckets, out),
-            Latency { csv: Some(_), .. } => {
-                lines(&interval, line_format(self.latency.csv), false, out);
-            }
+            Latency { csv: true, .. } => lines(&interval, LineFormat::Csv, false, out),
             Latency { heatmap: true, .. } => heatmap(&interval, width, &self.time_zone, out),
             _ => table(&interval, width, &self.time_zone, out),
         }
-        if self.latency.json || self.latency.csv.is_some() {
+        if self.latency.json || self.latency.csv {
             self.said.say(trace_notes(&traced), context);
         }
         context.show(&mut self.text)

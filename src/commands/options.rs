@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Error, Result, anyhow};
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use crate::baselines::DeviceBaseline;
 use crate::capture::Stated;
@@ -20,7 +20,6 @@ use crate::intervals::DeviceSelection;
 use crate::judge::{Settings, StatedCap};
 use crate::known_baselines::{BaselineOption, BaselineStore, load_baselines};
 use crate::quantities;
-use crate::report::json_csv::LineFormat;
 use crate::report::native::sort_keys;
 use crate::sanitize::sanitize;
 use crate::schedule::{Schedule, parse_interval};
@@ -470,24 +469,6 @@ impl RangeOptions {
             )));
         }
         Ok(range)
-    }
-}
-
-/// The kind of CSV.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum CsvKind {
-    /// Names as they are
-    Plain,
-    /// An apostrophe before names that a spreadsheet would run as formulas
-    Spreadsheet,
-}
-
-/// Returns how lines for programs are written: as JSON without a kind of CSV.
-pub(super) fn line_format(csv: Option<CsvKind>) -> LineFormat {
-    match csv {
-        None => LineFormat::Json,
-        Some(CsvKind::Plain) => LineFormat::Csv,
-        Some(CsvKind::Spreadsheet) => LineFormat::Spreadsheet,
     }
 }
 

@@ -19,6 +19,8 @@ pub const VIEW: &str = "blkstat";
 /// Stands for every command.
 pub const ANY: &str = "";
 
+const CSV: &str = "plain --csv puts an apostrophe before what a spreadsheet would run as a formula";
+
 /// Everything that was cut, in the order of the commands.
 pub const REMOVED: &[Removed] = &[
     Removed {
@@ -40,6 +42,21 @@ pub const REMOVED: &[Removed] = &[
         command: VIEW,
         option: "--no-summary",
         instead: "a summary comes only with --summary, or after Ctrl-C on a terminal; COUNT ends without it",
+    },
+    Removed {
+        command: VIEW,
+        option: "--csv=spreadsheet",
+        instead: CSV,
+    },
+    Removed {
+        command: "who",
+        option: "--csv=spreadsheet",
+        instead: CSV,
+    },
+    Removed {
+        command: "latency",
+        option: "--csv=spreadsheet",
+        instead: CSV,
     },
     Removed {
         command: "export",

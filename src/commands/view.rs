@@ -6,8 +6,7 @@ use clap::{Args, ValueEnum};
 use super::follow::{Observer, Run, follow};
 use super::hindsight::open_view;
 use super::options::{
-    ANY_FIRST, CsvKind, Host, SelectionOptions, SourceOptions, VerdictOptions, WidthOption,
-    line_format, sort_key,
+    ANY_FIRST, Host, SelectionOptions, SourceOptions, VerdictOptions, WidthOption, sort_key,
 };
 use super::suggestions::similar_command;
 use crate::console::RunContext;
@@ -29,8 +28,8 @@ pub struct View {
     #[arg(short, long, group = "lines")]
     json: bool,
     /// Print lines of CSV
-    #[arg(long, group = "lines", value_name = "KIND", num_args = 0..=1, require_equals = true, default_missing_value = "plain", hide_possible_values = true)]
-    csv: Option<CsvKind>,
+    #[arg(long, group = "lines")]
+    csv: bool,
     /// Print a line of the InfluxDB protocol per device and interval
     #[arg(long, group = "lines")]
     influx: bool,
@@ -119,7 +118,7 @@ impl View {
         let intervals = open_view(&input, &selection, &baselines, context)?;
         let format = match (self.json, self.csv, self.influx) {
             (true, ..) => Some(LineFormat::Json),
-            (_, Some(_), _) => Some(line_format(self.csv)),
+            (_, true, _) => Some(LineFormat::Csv),
             (.., true) => Some(LineFormat::Influx),
             _ => None,
         };

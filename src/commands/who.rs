@@ -5,12 +5,13 @@ use clap::Args;
 use jiff::tz::TimeZone;
 
 use super::follow::{Observer, Run, Said, follow};
-use super::options::{ANY_FIRST, CsvKind, Host, SourceOptions, WidthOption, line_format, one_of};
+use super::options::{ANY_FIRST, Host, SourceOptions, WidthOption, one_of};
 use crate::attribution::{Attribution, DeviceUse};
 use crate::console::RunContext;
 use crate::exit::Exit;
 use crate::intervals::{Detail, DeviceSelection, IntervalHeader, IntervalRows, Intervals};
 use crate::known_baselines::BaselineStore;
+use crate::report::json_csv::LineFormat;
 use crate::report::who::{
     CGROUP, PROCESS, SORT_KEYS, WhoInterval, csv_header, hidden_processes_text, hung_read_text,
     lines, problem_text, table,
@@ -33,8 +34,8 @@ pub struct Who {
     #[arg(short, long, conflicts_with = "csv")]
     json: bool,
     /// Print lines of CSV of one kind
-    #[arg(long, value_name = "KIND", num_args = 0..=1, require_equals = true, default_missing_value = "plain", hide_possible_values = true)]
-    csv: Option<CsvKind>,
+    #[arg(long)]
+    csv: bool,
     /// Kind of lines (with --csv)
     #[arg(long, requires = "csv", default_value = CGROUP, value_parser = [CGROUP, PROCESS])]
     kind: String,
@@ -68,7 +69,7 @@ impl Who {
             &baselines,
             context.clock,
         )?;
-        let is_for_programs = self.json || self.csv.is_some();
+        let is_for_programs = self.json || self.csv;
         let mut text = Vec::new();
         if let Some(kind) = self.csv_kind() {
             csv_header(kind, &mut text);
@@ -98,7 +99,7 @@ impl Who {
 
     /// The kind of the lines of CSV; `None` for another format.
     fn csv_kind(&self) -> Option<&str> {
-        self.csv.is_some().then_some(&self.kind)
+        self.csv.then_some(&self.kind)
     }
 }
 
@@ -182,8 +183,12 @@ impl Output<'_> {
             sort: self.who.sort.unwrap_or(SORT_KEYS[0]),
             top: self.top,
         };
-        if self.who.json || self.who.csv.is_some() {
-            let format = line_format(self.who.csv);
+        if self.who.json || self.who.csv {
+            let format = if self.who.csv {
+                LineFormat::Csv
+            } else {
+                LineFormat::Json
+            };
             lines(&interval, format, self.who.csv_kind(), &mut self.text);
         } else {
             table(

@@ -364,7 +364,7 @@ pub struct Lines {
 impl Lines {
     /// Writes the text before the first interval.
     pub fn begin(&self, out: &mut Vec<u8>) {
-        if matches!(self.format, LineFormat::Csv | LineFormat::Spreadsheet) {
+        if self.format == LineFormat::Csv {
             let names: Vec<&str> = self.fields.0.iter().map(|column| column.name).collect();
             out.extend_from_slice(names.join(",").as_bytes());
             out.push(b'\n');

@@ -17,10 +17,9 @@ use Field::{Flag, Json, Name, Number, Sentences, Text, Time, Whole, Word, Words}
 pub enum LineFormat {
     /// JSON Lines: an object on a line of its own.
     Json,
-    /// RFC 4180, but lines end with only a newline; the names of the fields come first.
+    /// RFC 4180, but lines end with only a newline, and a text that a spreadsheet would run as a formula has an
+    /// apostrophe before it; the names of the fields come first.
     Csv,
-    /// The same, but no name is a formula for a spreadsheet.
-    Spreadsheet,
     /// The line protocol of InfluxDB.
     Influx,
 }
@@ -60,7 +59,7 @@ fn push_field(field: &Field<'_>, format: LineFormat, out: &mut Vec<u8>) {
         Sentences(sentences) if format == LineFormat::Json => {
             push_array(sentences.iter().map(String::as_str), out)
         }
-        Sentences(sentences) => push_cell(sentences.iter().map(String::as_str), format, out),
+        Sentences(sentences) => push_cell(sentences.iter().map(String::as_str), out),
         Json(text) => out.extend_from_slice(text.as_bytes()),
         _ if format == LineFormat::Json => out.extend_from_slice(b"null"),
         _ => {}
@@ -71,7 +70,7 @@ fn push_text(text: &str, format: LineFormat, out: &mut Vec<u8>) {
     if format == LineFormat::Json {
         push_json_string(text, out)
     } else {
-        push_cell([text], format, out)
+        push_cell([text], out)
     }
 }
 
@@ -116,16 +115,17 @@ fn push_array<'a>(texts: impl Iterator<Item = &'a str>, out: &mut Vec<u8>) {
 }
 
 /// Appends texts as a cell of CSV, joined by `; `. Characters that could control a terminal are escaped, because CSV
-/// has no escapes itself. A cell that a spreadsheet would take for a formula is a name: an apostrophe before it says so to the
-/// spreadsheet, and would only be part of the name for other programs.
-fn push_cell<'a>(texts: impl IntoIterator<Item = &'a str>, format: LineFormat, out: &mut Vec<u8>) {
+/// has no escapes itself. A device or a cgroup can have a name that a spreadsheet would run as a formula; an apostrophe before
+/// it makes it a text there. Other programs take the apostrophe for a part of the name, which hardly any real name is worth:
+/// the alternative is an option that nobody knows of when it matters.
+fn push_cell<'a>(texts: impl IntoIterator<Item = &'a str>, out: &mut Vec<u8>) {
     let begin = out.len();
     for (at, text) in texts.into_iter().enumerate() {
         out.extend_from_slice(if at == 0 { b"" } else { b"; " });
         out.extend_from_slice(sanitize(text).as_bytes());
     }
     let may_be_formula = matches!(out.get(begin), Some(b'=' | b'+' | b'-' | b'@'));
-    if format == LineFormat::Spreadsheet && may_be_formula {
+    if may_be_formula {
         out.insert(begin, b'\'');
     }
     if memchr2(b',', b'"', &out[begin..]).is_some() {
@@ -193,6 +193,22 @@ mod tests {
             let expected = if trimmed.ends_with('.') { format!("{trimmed}0") } else { trimmed.to_owned() };
             prop_assert_eq!(String::from_utf8(out).unwrap(), expected);
         }
+    }
+
+    #[test]
+    fn only_texts_are_marked_as_no_formula() {
+        let fields = [
+            ("", Field::Text(Some("-1"))),
+            ("", Field::Text(Some("a=b"))),
+            ("", Field::Name(Some("=\"x\"".to_owned()))),
+            ("", Field::Sentences(vec!["@a: full".to_owned()])),
+            ("", Field::Number(Some(-1.0))),
+            ("", Field::Whole(Some(1))),
+        ];
+        let mut out = Vec::new();
+        push_line(fields.into_iter(), LineFormat::Csv, &mut out);
+        let line = "'-1,a=b,\"'=\"\"x\"\"\",'@a: full,-1.0,1\n";
+        assert_eq!(String::from_utf8(out).unwrap(), line);
     }
 
     #[test]

@@ -28,7 +28,7 @@ const JSON: [&str; 3] = [
 ];
 const TEXT: [&str; 9] = [
     "--all --explain --from",
-    "--csv=spreadsheet --all --from",
+    "--csv --all --from",
     "analyze --details",
     "report -o -",
     "who --from",
