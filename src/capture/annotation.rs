@@ -133,14 +133,6 @@ impl Annotation {
     }
 }
 
-/// Returns the host that a line names if it is the first of a recording; empty if that does not tell.
-pub(super) fn host_of_header(line: &[u8]) -> Option<String> {
-    match Annotation::parse_line(line)?.ok()? {
-        Annotation::Header(header) => Some(header.host.unwrap_or_default()),
-        _ => None,
-    }
-}
-
 fn parse<T: DeserializeOwned>(
     json: &[u8],
     annotation: impl FnOnce(T) -> Annotation,

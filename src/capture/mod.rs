@@ -14,7 +14,6 @@ mod range_copy;
 mod reader;
 mod recorded_scan;
 mod scan_growth;
-mod stated;
 
 use std::collections::HashSet;
 
@@ -28,7 +27,6 @@ pub use self::normal::time_form::LocalTimes;
 pub use self::range_copy::{copy_range, scan_times};
 pub use self::reader::{CaptureState, Reader};
 pub use self::recorded_scan::ScanWriter;
-pub use self::stated::Stated;
 
 /// Parses the text of /proc/diskstats into the devices of `sample`, reusing its memory.
 ///

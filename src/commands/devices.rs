@@ -123,7 +123,7 @@ fn live_topology(root: &Path, context: &RunContext<'_>) -> Result<Described> {
 /// # Errors
 /// If the file cannot be read or is not a text file.
 fn recorded_topology(first: &Path, input: &Input, context: &RunContext<'_>) -> Result<Described> {
-    let mut replay = Replay::open_all(first, &input.more, &input.stated, context.clock)?;
+    let mut replay = Replay::open_all(first, &input.more, input.every, context.clock)?;
     let mut sample = Sample::default();
     let place = sanitize(replay.name()).into_owned();
     if !replay.next(&Sample::default(), &mut sample)? {

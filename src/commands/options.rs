@@ -14,7 +14,6 @@ use anyhow::{Error, Result, anyhow};
 use clap::Args;
 
 use crate::baselines::DeviceBaseline;
-use crate::capture::Stated;
 use crate::console::RunContext;
 use crate::intervals::DeviceSelection;
 use crate::judge::{Settings, StatedCap};
@@ -295,10 +294,7 @@ impl Host {
             root: self.root.clone(),
             interval: schedule.interval,
             count: schedule.count,
-            stated: Stated {
-                every: capture.every,
-                host: capture.host.clone(),
-            },
+            every: capture.every,
             stack: capture.stack.clone(),
             classes: capture.classes.clone(),
             as_live: capture.as_live,
@@ -395,9 +391,6 @@ pub(super) struct CaptureOptions {
     /// Interval between samples of a capture without timestamps
     #[arg(long, value_name = "TIME", value_parser = distance)]
     pub(super) every: Option<Duration>,
-    /// Host to read from a capture of several hosts
-    #[arg(long, value_name = "NAME")]
-    pub(super) host: Option<String>,
     /// Devices below another one, for a capture without /sys: dm-0=sda,sdb; repeatable
     #[arg(long, value_name = "DEVICE=BELOW,...", value_parser = stacked)]
     pub(super) stack: Vec<Stacked>,

@@ -24,6 +24,11 @@ const CSV: &str = "plain --csv puts an apostrophe before what a spreadsheet woul
 /// Everything that was cut, in the order of the commands.
 pub const REMOVED: &[Removed] = &[
     Removed {
+        command: ANY,
+        option: "--host",
+        instead: "give each host a file of its own, as with 'grep ^db1: FILE | blkstat --from -'",
+    },
+    Removed {
         command: VIEW,
         option: "--all-columns",
         instead: "'--width 300' has space for every column, and '-o COLUMN,...' chooses some",

@@ -51,7 +51,6 @@ const GROUPS: [(&str, &[&str]); 4] = [
 /// Options that only `--help` shows.
 const SELDOM: &[&str] = &[
     "as_live",
-    "host",
     "every",
     "stack",
     "classes",

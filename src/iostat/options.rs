@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::text::{Palette, Style, Unit};
-use crate::capture::Stated;
 use crate::console::{ArgError, Environment};
 use crate::exit::Exit;
 use crate::sanitize::sanitize;
@@ -49,8 +48,8 @@ pub struct Options {
     pub more: Vec<PathBuf>,
     /// `--begin` and `--end`: the part of the capture that is shown.
     pub range: TimeRange,
-    /// `--every` and `--host`.
-    pub stated: Stated,
+    /// `--every`: the distance of samples without times.
+    pub every: Option<Duration>,
     /// `--root`: the directory that contains `proc`, `sys` and `dev`.
     pub root: PathBuf,
 }
@@ -118,7 +117,7 @@ Options are:
 [ --compact ] [ --dec={ 0 | 1 | 2 } ] [ --human ] [ --pretty ] [ -o JSON ]
 [ [ -H ] -g <group_name> ] [ -p [ <device> [,...] | ALL ] ]
 [ --from <file> ] [ --begin <time> ] [ --end <time> ] [ --every <time> ]
-[ --host <name> ] [ --root <directory> ] [ <file> [...] ] [ <device> [...] | ALL ]
+[ --root <directory> ] [ <file> [...] ] [ <device> [...] | ALL ]
 ";
 
 /// Parses the arguments of iostat.
@@ -150,10 +149,7 @@ pub fn parse(
             }
             "--every" => {
                 let every = capture_value(argument, arguments.next(), parse_interval)?;
-                options.stated.every = Some(every);
-            }
-            "--host" => {
-                options.stated.host = Some(arguments.next().ok_or_else(usage)?.to_owned());
+                options.every = Some(every);
             }
             "--root" => options.root = arguments.next().ok_or_else(usage)?.into(),
             "-p" => {
@@ -420,11 +416,10 @@ impl Parsed {
         }
         options.interval = options.interval.filter(|_| !is_single);
         options.range.time_zone = environment("TZ");
-        let is_about_capture =
-            !options.range.is_everything() || options.stated != Stated::default();
+        let is_about_capture = !options.range.is_everything() || options.every.is_some();
         if is_about_capture && options.from.is_none() {
             return Err(invalid_value(
-                "--begin, --end, --every and --host",
+                "--begin, --end and --every",
                 "need a recording, such as --from FILE",
             ));
         }

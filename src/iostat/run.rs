@@ -30,7 +30,7 @@ use crate::units::{SampleTime, Span};
 
 pub fn run(options: &Options, context: &mut RunContext<'_>) -> Result<Exit> {
     let ended = match &options.from {
-        Some(path) => match Replay::open_all(path, &options.more, &options.stated, context.clock) {
+        Some(path) => match Replay::open_all(path, &options.more, options.every, context.clock) {
             // Like a live run, this ends normally at a signal.
             Err(_) if context.clock.signal().is_some() => Ok(Exit::Success),
             source => source.and_then(|source| run_replay(options, source, context)),

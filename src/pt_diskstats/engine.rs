@@ -595,7 +595,7 @@ mod tests {
             show_timestamps: false,
             is_from: false,
             range: TimeRange::default(),
-            stated: Default::default(),
+            every: None,
             resample: None,
             count: None,
             file: Some("capture".into()),

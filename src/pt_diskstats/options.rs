@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use regex_lite::Regex;
 
-use crate::capture::Stated;
 use crate::console::{ArgError, Environment};
 use crate::exit::Exit;
 use crate::os_error::os_error_text;
@@ -46,8 +45,8 @@ pub struct Options {
     pub is_from: bool,
     /// `--begin` and `--end`: the part of the capture that is shown.
     pub range: TimeRange,
-    /// `--every` and `--host`.
-    pub stated: Stated,
+    /// `--every`: the distance of samples without times.
+    pub every: Option<Duration>,
     /// INTERVAL and COUNT behind a file: the distance of the samples that are shown, and the number of intervals.
     pub resample: Option<Duration>,
     pub count: Option<u64>,
@@ -93,7 +92,6 @@ Options:
   --headers=H          Blank lines between groups (group), a header on every
                        screen (scroll) (default group,scroll)
   --help               Show this help
-  --host=s             Read this host from a file with the lines of several
   --interval=i         Seconds between live samples (default 1)
   --iterations=i       Stop after this many live samples
   --root=s             Read DIR/proc instead of /proc
@@ -439,10 +437,7 @@ impl ParsedArgs {
                 end: point("end")?,
                 time_zone,
             },
-            stated: Stated {
-                every: every.map_err(|error| invalid("every", &error))?,
-                host: self.last("host").map(str::to_owned),
-            },
+            every: every.map_err(|error| invalid("every", &error))?,
             resample: numbers.next().and_then(|word| parse_interval(word).ok()),
             count: numbers.next().and_then(|word| word.parse().ok()),
             root: path("root").unwrap_or_else(|| root.to_owned()),

@@ -79,8 +79,7 @@ impl Session<'_> {
         let mut warnings = Warnings::about(&path.display().to_string());
         loop {
             let source =
-                match Replay::open_with_truncated_sample(path, &self.options.stated, context.clock)
-                {
+                match Replay::open_with_truncated_sample(path, self.options.every, context.clock) {
                     Ok(source) => source,
                     Err(error) => {
                         if let Some(signal) = context.clock.signal() {

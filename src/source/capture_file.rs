@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use jiff::{SignedDuration, Timestamp};
@@ -12,7 +13,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::decompress::{STANDARD_INPUT, Text, decompress};
 use super::local_time_zone;
 use super::until_signal::{UntilSignal, open_without_waiting};
-use crate::capture::{LocalTimes, LogFacts, Reader, Stated, scan_times};
+use crate::capture::{LocalTimes, LogFacts, Reader, scan_times};
 use crate::clock::Clock;
 use crate::compression::{MIN_LOST_ZEROS, length_without_zeros};
 use crate::counters::Sample;
@@ -27,13 +28,13 @@ pub(super) struct CaptureFile<'a> {
     pub(super) start: u64,
     /// The length of the file; `None` for a pipe or a device, which cannot be read at any position.
     pub(super) length: Option<u64>,
-    pub(super) stated: Stated,
+    pub(super) every: Option<Duration>,
     pub(super) clock: &'a dyn Clock,
 }
 
 impl<'a> CaptureFile<'a> {
     /// Opens a file; `-` is standard input.
-    pub(super) fn open(path: &Path, stated: &Stated, clock: &'a dyn Clock) -> Result<Self> {
+    pub(super) fn open(path: &Path, every: Option<Duration>, clock: &'a dyn Clock) -> Result<Self> {
         let (name, mut file) = if path.as_os_str() == "-" {
             // Bypasses the buffer of the standard library: poll(2) does not see data in it.
             let input = io::stdin()
@@ -62,7 +63,7 @@ impl<'a> CaptureFile<'a> {
             file,
             start,
             length,
-            stated: stated.clone(),
+            every,
             clock,
         })
     }
@@ -100,7 +101,7 @@ impl<'a> CaptureFile<'a> {
         Ok(Reader::with_times(
             self.text(input)?,
             local_times(&self.file, self.clock),
-            self.stated.clone(),
+            self.every,
         ))
     }
 
@@ -132,17 +133,15 @@ impl<'a> CaptureFile<'a> {
             return Ok(());
         }
         let mut has_times = false;
-        if self.stated.host.is_none() {
-            scan_times(self.text(self.interruptible(Some(self.start))?)?, |at| {
-                has_times = true;
-                observe(times, at);
-            })
-            .map_err(|error| self.error(error))?;
-        }
+        scan_times(self.text(self.interruptible(Some(self.start))?)?, |at| {
+            has_times = true;
+            observe(times, at);
+        })
+        .map_err(|error| self.error(error))?;
         if has_times {
             return Ok(());
         }
-        // The times of other captures, of logs, and of one host, are known only with their samples.
+        // The times of other captures and of logs are known only with their samples.
         let mut reader = self.reader(self.interruptible(Some(self.start))?)?;
         let mut previous = Sample::default();
         let mut sample = Sample::default();
@@ -224,7 +223,7 @@ impl KeptFile {
     /// # Errors
     /// If it cannot be read, or the file cannot be written.
     pub fn copy_capture(path: &Path, clock: &dyn Clock) -> Result<(Self, Option<u8>)> {
-        let capture = CaptureFile::open(path, &Stated::default(), clock)?;
+        let capture = CaptureFile::open(path, None, clock)?;
         let mut input = capture.interruptible(None)?;
         let mut kept = Self::create(capture.name)?;
         let copied = io::copy(&mut input, &mut kept.file);

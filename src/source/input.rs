@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{KeptPlace, ScanScope};
-use crate::capture::Stated;
 use crate::time_range::TimeRange;
 use crate::topology::DeviceClass;
 
@@ -32,8 +31,8 @@ pub struct Input {
     pub range: TimeRange,
     /// The number of intervals after which the stream ends; `None` runs until interrupted or to the end of the capture.
     pub count: Option<u64>,
-    /// What the user states about a capture.
-    pub stated: Stated,
+    /// The distance of the samples of a capture without times, as the user states it.
+    pub every: Option<Duration>,
     /// Judge a capture as it comes, like the running system, and not with hindsight.
     pub as_live: bool,
     /// Treat a warning about a capture as an error.

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use jiff::Timestamp;
@@ -15,7 +16,7 @@ use super::decompress::Text;
 use super::find_time_zone;
 use super::parse_ahead::ParseAhead;
 use super::until_signal::{UntilSignal, interruption};
-use crate::capture::{CaptureState, CaptureWarning, Reader, RecordingHeader, Stated, copy_range};
+use crate::capture::{CaptureState, CaptureWarning, Reader, RecordingHeader, copy_range};
 use crate::clock::{Clock, RealClock};
 use crate::counters::Sample;
 use crate::sanitize::sanitize;
@@ -49,18 +50,22 @@ impl<'a> Replay<'a> {
     /// # Errors
     /// If the file cannot be opened or is a directory, or if a signal is received before its first bytes. A signal
     /// received later makes [`Self::next`] fail.
-    pub fn open(path: &Path, stated: &Stated, clock: &'a dyn Clock) -> Result<Self> {
-        Self::of_file(CaptureFile::open(path, stated, clock)?)
+    pub fn open(path: &Path, every: Option<Duration>, clock: &'a dyn Clock) -> Result<Self> {
+        Self::of_file(CaptureFile::open(path, every, clock)?)
     }
 
     /// Opens a file that was kept.
     ///
     /// # Errors
     /// Those of [`Self::open`].
-    pub fn open_kept(kept: &KeptPlace, stated: &Stated, clock: &'a dyn Clock) -> Result<Self> {
+    pub fn open_kept(
+        kept: &KeptPlace,
+        every: Option<Duration>,
+        clock: &'a dyn Clock,
+    ) -> Result<Self> {
         Self::of_file(CaptureFile {
             name: kept.name.clone(),
-            ..CaptureFile::open(&kept.path, stated, clock)?
+            ..CaptureFile::open(&kept.path, every, clock)?
         })
     }
 
@@ -88,18 +93,18 @@ impl<'a> Replay<'a> {
     pub fn open_all(
         first: &Path,
         more: &[PathBuf],
-        stated: &Stated,
+        every: Option<Duration>,
         clock: &'a dyn Clock,
     ) -> Result<Self> {
         if more.is_empty() {
-            return Self::open(first, stated, clock);
+            return Self::open(first, every, clock);
         }
         let mut paths = vec![first.to_owned()];
         paths.extend_from_slice(more);
         let mut files = Vec::new();
         for path in &paths {
             let mut sample = Sample::default();
-            let mut reader = Self::in_turn(CaptureFile::open(path, stated, clock)?, |_| {})?;
+            let mut reader = Self::in_turn(CaptureFile::open(path, every, clock)?, |_| {})?;
             if !reader.next(&Sample::default(), &mut sample)? {
                 bail!("no samples found in {}, one of several files", reader.name);
             }
@@ -111,7 +116,7 @@ impl<'a> Replay<'a> {
         for (_, path) in files[1..].iter().rev() {
             following.push(PathBuf::clone(path));
         }
-        let file = CaptureFile::open(files[0].1, stated, clock)?;
+        let file = CaptureFile::open(files[0].1, every, clock)?;
         let file_name = file.name.clone();
         let replay = Self::in_turn(file, |reader| reader.begin_file(file_name))?;
         let name = format!("{} and {} more", replay.name, following.len());
@@ -130,11 +135,11 @@ impl<'a> Replay<'a> {
     /// Those of [`Self::open`].
     pub fn open_with_truncated_sample(
         path: &Path,
-        stated: &Stated,
+        every: Option<Duration>,
         clock: &'a dyn Clock,
     ) -> Result<Self> {
         Self::in_turn(
-            CaptureFile::open(path, stated, clock)?,
+            CaptureFile::open(path, every, clock)?,
             Reader::keep_truncated_sample,
         )
     }
@@ -168,7 +173,7 @@ impl<'a> Replay<'a> {
         self.file.scan_times(&mut times)?;
         let mut has_all = self.is_file();
         for path in self.following.iter().rev() {
-            let file = CaptureFile::open(path, &self.file.stated, self.file.clock)?;
+            let file = CaptureFile::open(path, self.file.every, self.file.clock)?;
             has_all &= file.length.is_some();
             file.scan_times(&mut times)?;
         }
@@ -228,7 +233,7 @@ impl<'a> Replay<'a> {
             else {
                 return Ok(false);
             };
-            self.file = CaptureFile::open(&path, &self.file.stated, self.file.clock)?;
+            self.file = CaptureFile::open(&path, self.file.every, self.file.clock)?;
             reader.continue_with(
                 self.file.text(self.file.interruptible(None)?)?,
                 self.file.log_facts()?,
@@ -350,7 +355,7 @@ pub fn copy_capture_range(
     write: impl FnMut(&[u8]) -> Result<()>,
 ) -> Result<u64> {
     let clock = RealClock::new(None);
-    let file = CaptureFile::open(path, &Stated::default(), &clock)?;
+    let file = CaptureFile::open(path, None, &clock)?;
     copy_range(file.text(&file.file)?, range, write)
         .with_context(|| format!("cannot copy from {}", file.name))
 }
@@ -371,13 +376,11 @@ mod tests {
             let path = directory.path().join("capture");
             std::fs::write(&path, b"TS 1.0\n".repeat(lines)).unwrap();
             assert_eq!(
-                is_ahead(Replay::open(&path, &Stated::default(), &clock)),
+                is_ahead(Replay::open(&path, None, &clock)),
                 has_cpus && is_large
             );
             assert!(!is_ahead(Replay::open_with_truncated_sample(
-                &path,
-                &Stated::default(),
-                &clock
+                &path, None, &clock
             )));
         }
     }

@@ -88,12 +88,12 @@ impl<'a> SampleSource<'a> {
     /// When a capture cannot be opened or lacks the range, or no thread can be started.
     pub fn open(input: &'a Input, clock: &'a dyn Clock) -> Result<Self> {
         if let Some(kept) = &input.kept {
-            return Self::of_capture(input, Replay::open_kept(kept, &input.stated, clock)?);
+            return Self::of_capture(input, Replay::open_kept(kept, input.every, clock)?);
         }
         if let Some(path) = &input.from {
             return Self::of_capture(
                 input,
-                Replay::open_all(path, &input.more, &input.stated, clock)?,
+                Replay::open_all(path, &input.more, input.every, clock)?,
             );
         }
         let scans = input.scans_io.then_some(input.scan_scope);

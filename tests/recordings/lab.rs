@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use blkstat::capture::{Reader, Stated};
+use blkstat::capture::Reader;
 use blkstat::clock::RealClock;
 use blkstat::clock::WaitOutcome;
 use blkstat::commands::{Command, Host, Plan, Record};
@@ -183,7 +183,7 @@ pub(crate) fn read(text: impl Read) -> (Vec<Sample>, Vec<(u64, String)>) {
 /// The samples of a file, compressed or not, and its warnings.
 pub(crate) fn replay(path: &Path) -> (Vec<Sample>, Vec<String>) {
     let clock = RealClock::new(None);
-    let mut source = Replay::open(path, &Stated::default(), &clock).unwrap();
+    let mut source = Replay::open(path, None, &clock).unwrap();
     let samples = collect(|previous, sample| source.next(previous, sample).unwrap());
     let mut warnings = Vec::new();
     for warning in source.take_warnings() {

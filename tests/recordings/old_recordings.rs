@@ -21,12 +21,7 @@ const FILES: [&str; 2] = [
 fn the_header_and_missed_samples_of_an_old_recording_are_known() {
     for file in FILES {
         let clock = RealClock::new(None);
-        let mut replay = Replay::open(
-            Path::new(file),
-            &blkstat::capture::Stated::default(),
-            &clock,
-        )
-        .unwrap();
+        let mut replay = Replay::open(Path::new(file), None, &clock).unwrap();
         let (mut previous, mut sample) = (Sample::default(), Sample::default());
         let (mut samples, mut missed_samples) = (0, 0);
         while replay.next(&previous, &mut sample).unwrap() {

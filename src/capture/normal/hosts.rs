@@ -7,8 +7,6 @@
 use std::io;
 
 use super::first_lines::{data_start, head_line, number};
-use super::time_form::is_time_alone;
-use crate::capture::annotation::host_of_header;
 use crate::capture::diskstats_line::excerpt;
 
 /// How a file names the host of a line.
@@ -23,7 +21,7 @@ enum Form {
     Word,
     /// Behind the time, before the data or the name of a program: `Aug  6 06:13:20 db1 monitor[7]: ...`.
     AfterTime,
-    /// In the first lines of a log or a recording.
+    /// In the first lines of a log.
     Head,
 }
 
@@ -58,10 +56,6 @@ impl Named {
             None => {}
         }
     }
-
-    fn has(&self, host: &str) -> bool {
-        self.hosts.iter().any(|(known, _)| known == host)
-    }
 }
 
 /// Looks for the hosts of the lines of a file.
@@ -75,12 +69,12 @@ pub(super) struct HostScan {
 }
 
 impl HostScan {
-    /// Takes the next line. `reads_recordings` counts their hosts, too: without a wanted one, another host is a break.
-    pub(super) fn read(&mut self, line: &str, reads_recordings: bool) {
+    /// Takes the next line.
+    pub(super) fn read(&mut self, line: &str) {
         if self.blocks.begin(line).is_some() {
             return;
         }
-        if let Some((host, _)) = host_of_head(line, reads_recordings) {
+        if let Some(host) = host_of_head(line) {
             self.forms[Form::Head as usize].count(&host);
         }
         let row = host_of_row(line).map(|host| host.len());
@@ -140,119 +134,13 @@ impl HostScan {
     pub(super) fn check(&self) -> io::Result<()> {
         match self.several() {
             None => Ok(()),
-            Some(form) => Err(several_hosts(&self.forms[form as usize], None)),
+            Some(form) => Err(several_hosts(&self.forms[form as usize])),
         }
-    }
-
-    /// Returns what leaves the lines of the `wanted` host. `is_whole` tells that no lines follow those that were read.
-    ///
-    /// # Errors
-    /// If it is not among those that are named, and cannot follow.
-    pub(super) fn filter(&self, wanted: &str, is_whole: bool) -> io::Result<HostFilter> {
-        let used = FORMS.into_iter().filter(|form| self.is_used(*form));
-        let has_wanted = |form: &Form| self.forms[*form as usize].has(wanted);
-        let form = used.clone().find(has_wanted).or(used.into_iter().next());
-        let form = form.unwrap_or(Form::Head);
-        let is_of_blocks = matches!(form, Form::Block | Form::Head);
-        if !has_wanted(&form) && (is_whole || !is_of_blocks) {
-            return Err(several_hosts(&self.forms[form as usize], Some(wanted)));
-        }
-        Ok(HostFilter {
-            form,
-            host: wanted.to_owned(),
-            is_chosen: form != Form::Block,
-            words: match form {
-                Form::Word => self.forms[form as usize].clone(),
-                _ => Named::default(),
-            },
-            named: Named::default(),
-            blocks: Blocks::default(),
-        })
     }
 }
 
-/// Leaves the lines of one host.
-#[derive(Clone, Debug)]
-pub(super) struct HostFilter {
-    form: Form,
-    host: String,
-    /// The lines of this block are of the host.
-    is_chosen: bool,
-    /// The words that are hosts, if nothing else shows it.
-    words: Named,
-    named: Named,
-    blocks: Blocks,
-}
-
-impl HostFilter {
-    /// Returns where the line itself begins; `None` if it is of another host.
-    pub(super) fn begin(&mut self, line: &[u8]) -> Option<usize> {
-        let Ok(line) = std::str::from_utf8(line) else {
-            return self.is_chosen.then_some(0);
-        };
-        let (host, begin) = match self.form {
-            Form::Prefix => match prefix(line) {
-                Some(prefix) => (Some(prefix.host), prefix.begin),
-                None => (None, 0),
-            },
-            Form::Word => {
-                let before = &line[..data_start(line).unwrap_or(line.len())];
-                if let Some(host) = first_word(before) {
-                    self.words.count(host);
-                }
-                match line.split_once(' ') {
-                    Some((word, _)) if self.words.has(word) => (Some(word), word.len() + 1),
-                    _ => (None, 0),
-                }
-            }
-            Form::AfterTime => (
-                after_time(&line[..data_start(line).unwrap_or(line.len())]),
-                0,
-            ),
-            Form::Block => return self.begin_in_block(line),
-            Form::Head => return self.begin_below_head(line),
-        };
-        if let Some(host) = host {
-            self.named.count(host);
-        }
-        let is_other = host.is_some_and(|host| host != self.host);
-        (!is_other).then_some(begin)
-    }
-
-    fn begin_in_block(&mut self, line: &str) -> Option<usize> {
-        if let Some(host) = self.blocks.begin(line) {
-            self.named.count(host);
-            self.is_chosen = host == self.host;
-            return None;
-        }
-        (self.is_chosen && !is_dashes(line)).then_some(0)
-    }
-
-    fn begin_below_head(&mut self, line: &str) -> Option<usize> {
-        if let Some((host, begin)) = host_of_head(line, true) {
-            self.named.count(&host);
-            self.is_chosen = host == self.host;
-            return self.is_chosen.then_some(begin);
-        }
-        // A time before a log is that of the log behind it; a sample begins with its own.
-        let is_of_capture = line.starts_with("TS") || line.starts_with('#');
-        (self.is_chosen || !is_of_capture && is_time_alone(line)).then_some(0)
-    }
-
-    /// Checks at the end that there were lines of the host.
-    ///
-    /// # Errors
-    /// If there were none; names the others.
-    pub(super) fn check(&self) -> io::Result<()> {
-        if self.named.has(&self.host) {
-            return Ok(());
-        }
-        Err(several_hosts(&self.named, Some(&self.host)))
-    }
-}
-
-/// Returns the error about a file of several hosts, or without the `wanted` one.
-fn several_hosts(named: &Named, wanted: Option<&str>) -> io::Error {
+/// Returns the error about a file of several hosts.
+fn several_hosts(named: &Named) -> io::Error {
     let mut names = Vec::new();
     for (host, _) in named.hosts.iter().take(MAX_NAMED) {
         names.push(excerpt(host.as_bytes()));
@@ -261,19 +149,7 @@ fn several_hosts(named: &Named, wanted: Option<&str>) -> io::Error {
         names.push(format!("{} more", named.hosts.len() - MAX_NAMED));
     }
     let names = names.join(", ");
-    let message = match wanted {
-        None => format!("has lines of several hosts: {names}; choose one: --host NAME"),
-        Some(wanted) if names.is_empty() => {
-            let wanted = excerpt(wanted.as_bytes());
-            format!(
-                "names no host, so that it is not known which lines are of {wanted}; read it without --host"
-            )
-        }
-        Some(wanted) => {
-            let wanted = excerpt(wanted.as_bytes());
-            format!("has no lines of host {wanted}, but of {names}")
-        }
-    };
+    let message = format!("has lines of several hosts: {names}; give each host a file of its own");
     io::Error::new(io::ErrorKind::InvalidData, message)
 }
 
@@ -418,17 +294,14 @@ fn is_time(word: &str) -> bool {
     is_epoch || word.len() >= 8 && word.matches(':').count() >= 2
 }
 
-/// Returns the host that the first lines of a log or a recording name, and where they begin in a line that was cut off.
-fn host_of_head(line: &str, reads_recordings: bool) -> Option<(String, usize)> {
-    if reads_recordings && let Some(begin) = line.find("#blkstat {\"version\":") {
-        return Some((host_of_header(&line.as_bytes()[begin..])?, begin));
-    }
+/// Returns the host that the first lines of a log name.
+fn host_of_head(line: &str) -> Option<String> {
     if let Some((_, rest)) = line.split_once("\"nodename\":") {
         let (_, rest) = rest.split_once('"')?;
-        return Some((rest.split_once('"')?.0.to_owned(), 0));
+        return Some(rest.split_once('"')?.0.to_owned());
     }
     let (header, _) = head_line(&line[line.find("Linux ")?..])?;
-    Some((header.host?, 0))
+    header.host
 }
 
 #[cfg(test)]
@@ -497,27 +370,8 @@ mod tests {
 
     fn scan(lines: &[&str]) -> HostScan {
         let mut scan = HostScan::default();
-        lines.iter().for_each(|line| scan.read(line, true));
+        lines.iter().for_each(|line| scan.read(line));
         scan
-    }
-
-    #[test]
-    fn the_lines_of_the_wanted_host_are_left() {
-        let line = "8 0 sda 1 2 3 4 5 6 7 8 9 10 11";
-        let lines = ["db1", "db2", "db1", "db2"].map(|host| format!("{host}: {line}"));
-        let lines = lines.each_ref().map(String::as_str);
-        let scan = scan(&lines);
-        assert_eq!(
-            scan.check().unwrap_err().to_string(),
-            "has lines of several hosts: db1, db2; choose one: --host NAME"
-        );
-        assert_eq!(
-            scan.filter("x", true).unwrap_err().to_string(),
-            "has no lines of host x, but of db1, db2"
-        );
-        let mut filter = scan.filter("db2", true).unwrap();
-        let left = lines.map(|line| filter.begin(line.as_bytes()).map(|begin| &line[begin..]));
-        assert_eq!(left, [None, Some(line), None, Some(line)]);
     }
 
     #[test]

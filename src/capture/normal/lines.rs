@@ -1,16 +1,14 @@
-//! Reads a stream line by line, in bounded memory, and leaves those of one host.
+//! Reads a stream line by line, in bounded memory, and refuses those of a second host.
 
 use std::io::{self, ErrorKind, Read};
 use std::ops::Range;
 
-use super::hosts::{HostFilter, HostScan};
+use super::hosts::HostScan;
 use super::plain::PlainLines;
 use crate::capture::MAX_LINE_BYTES;
 
 const BUFFER_BYTES: usize = 256 * 1024;
 
-/// The lines of a stream in which the wanted host is looked for.
-const MAX_LINES_OF_STREAM: u64 = 1000;
 /// The most bytes that are looked at before they are handed out.
 const MAX_AHEAD_BYTES: usize = 4 * 1024 * 1024;
 
@@ -34,57 +32,40 @@ pub(crate) enum NextLine<'a> {
 #[derive(Default)]
 pub(crate) struct Ahead {
     bytes: usize,
-    /// The lines, also those of other hosts.
     pub(crate) lines: u64,
 }
 
 /// What is known of the hosts of the lines.
-#[derive(Clone)]
 enum Hosts {
     Unknown,
     One {
-        scan: HostScan,
+        scan: Box<HostScan>,
         /// It is a recording or a capture of pt-diskstats, whose lines name no host but in a heading.
         is_capture: bool,
     },
-    Wanted(HostFilter),
 }
 
 impl Hosts {
-    /// Returns where a line itself begins; `None` if it is not of the wanted host.
+    /// Checks that a line is not of a second host.
     ///
     /// # Errors
-    /// If it is of a second host, and none is wanted.
-    fn begin(&mut self, line: &[u8], is_new: bool) -> io::Result<Option<usize>> {
-        match self {
-            Self::Unknown => {}
-            Self::One { scan, is_capture } => {
-                let is_sample = matches!(
-                    line.first(),
-                    None | Some(b' ' | b'0'..=b'9' | b'T' | b'#' | b'c')
-                );
-                if is_new
-                    && !(*is_capture && is_sample)
-                    && let Ok(text) = std::str::from_utf8(line)
-                {
-                    scan.read(text, false);
-                    scan.check()?;
-                }
-            }
-            Self::Wanted(filter) => return Ok(filter.begin(line)),
+    /// If it is.
+    fn check(&mut self, line: &[u8]) -> io::Result<()> {
+        let Self::One { scan, is_capture } = self else {
+            return Ok(());
+        };
+        let is_sample = matches!(
+            line.first(),
+            None | Some(b' ' | b'0'..=b'9' | b'T' | b'#' | b'c')
+        );
+        if *is_capture && is_sample {
+            return Ok(());
         }
-        Ok(Some(0))
-    }
-
-    /// Checks at the end of the stream that the wanted host had lines.
-    ///
-    /// # Errors
-    /// If it had none.
-    fn check(&self) -> io::Result<()> {
-        match self {
-            Self::Wanted(filter) => filter.check(),
-            _ => Ok(()),
+        if let Ok(text) = std::str::from_utf8(line) {
+            scan.read(text);
+            scan.check()?;
         }
+        Ok(())
     }
 }
 
@@ -114,8 +95,6 @@ pub(crate) struct LineReader<R> {
     /// The number of the line handed out last, from 1.
     pub(crate) number: u64,
     hosts: Hosts,
-    /// The same for lines that are looked at.
-    hosts_ahead: Hosts,
     /// The lines whose hosts were looked for.
     scanned: u64,
     /// The next line was handed out before.
@@ -137,25 +116,17 @@ impl<R: Read> LineReader<R> {
             was_second_part: false,
             number: 0,
             hosts: Hosts::Unknown,
-            hosts_ahead: Hosts::Unknown,
             scanned: 0,
             is_repeated: false,
         }
     }
 
-    /// Looks for the hosts of the next lines, and leaves from now on those of the `wanted` one. A stream whose lines are to be
-    /// handed out promptly is looked at only as far as it was read, unless a host is wanted. pt-diskstats reads captures with `TS`
-    /// lines whatever is between them, and so does its replica.
+    /// Looks for the hosts of the next lines. A stream whose lines are to be handed out promptly is looked at only as far as it was
+    /// read. pt-diskstats reads captures with `TS` lines whatever is between them, and so does its replica.
     ///
     /// # Errors
-    /// If there are several and none is wanted, or the wanted one is not among them. The same is found out of later lines when they
-    /// are read.
-    pub(crate) fn find_hosts(
-        &mut self,
-        wanted: Option<&str>,
-        is_prompt: bool,
-        is_replica: bool,
-    ) -> io::Result<()> {
+    /// If there are several. The same is found out of later lines when they are read.
+    pub(crate) fn find_hosts(&mut self, is_prompt: bool, is_replica: bool) -> io::Result<()> {
         if !matches!(self.hosts, Hosts::Unknown) {
             return Ok(());
         }
@@ -165,32 +136,22 @@ impl<R: Read> LineReader<R> {
         while let Some(line) = self.next_ahead(&mut ahead) {
             let line = &self.buffer[line];
             let is_of_capture = is_of_capture(line);
-            if is_of_capture && is_replica && wanted.is_none() {
+            if is_of_capture && is_replica {
                 return Ok(());
             }
             is_capture |= ahead.lines == 1 && is_of_capture;
             if let Ok(text) = std::str::from_utf8(line) {
-                scan.read(text, wanted.is_some());
+                scan.read(text);
             }
-            let is_enough = match wanted {
-                None => is_capture || is_prompt && !self.has_line_at(&ahead),
-                Some(wanted) => {
-                    is_prompt
-                        && (scan.filter(wanted, true).is_ok() || ahead.lines == MAX_LINES_OF_STREAM)
-                }
-            };
-            if is_enough {
+            if is_capture || is_prompt && !self.has_line_at(&ahead) {
                 break;
             }
         }
         self.scanned = self.number + ahead.lines;
-        let is_whole = self.at_end && !self.has_line_at(&ahead);
-        self.hosts = match wanted {
-            Some(wanted) => Hosts::Wanted(scan.filter(wanted, is_whole)?),
-            None => {
-                scan.check()?;
-                Hosts::One { scan, is_capture }
-            }
+        scan.check()?;
+        self.hosts = Hosts::One {
+            scan: scan.into(),
+            is_capture,
         };
         Ok(())
     }
@@ -217,29 +178,19 @@ impl<R: Read> LineReader<R> {
                 let length = newline.unwrap_or(unread.len());
                 let line = self.unread.start..self.unread.start + length;
                 if newline.is_none() && line.is_empty() && !is_too_long {
-                    self.hosts.check()?;
                     return Ok(NextLine::End);
                 }
                 self.unread.start = newline.map_or(self.unread.end, |_| line.end + 1);
                 self.was_second_part = std::mem::take(&mut self.is_second_part);
                 self.number += u64::from(!self.was_second_part);
                 let is_known = std::mem::take(&mut self.is_repeated) || self.was_second_part;
-                let mut begin = 0;
-                if !is_known {
-                    let is_new = self.number > self.scanned;
-                    match self.hosts.begin(&self.buffer[line.clone()], is_new) {
-                        Ok(Some(of_line)) => begin = of_line,
-                        Ok(None) => {
-                            searched = 0;
-                            continue;
-                        }
-                        Err(error) => {
-                            (self.unread.start, self.at_end) = (self.unread.end, true);
-                            return Err(error);
-                        }
-                    }
+                if !is_known
+                    && self.number > self.scanned
+                    && let Err(error) = self.hosts.check(&self.buffer[line.clone()])
+                {
+                    (self.unread.start, self.at_end) = (self.unread.end, true);
+                    return Err(error);
                 }
-                let line = line.start + begin..line.end;
                 self.line_start = line.start;
                 if is_too_long || line.len() > MAX_LINE_BYTES {
                     return Ok(NextLine::TooLong);
@@ -265,28 +216,20 @@ impl<R: Read> LineReader<R> {
     /// or of what is read ahead.
     ///
     /// # Errors
-    /// If it is of a second host, and none is wanted.
+    /// If it is of a second host.
     pub(crate) fn look_ahead(&mut self, ahead: &mut Ahead) -> io::Result<Option<&[u8]>> {
-        if ahead.lines == 0 {
-            self.hosts_ahead.clone_from(&self.hosts);
+        let Some(line) = self.next_ahead(ahead) else {
+            return Ok(None);
+        };
+        let number = self.number + ahead.lines;
+        if number > self.scanned {
+            self.scanned = number;
+            self.hosts.check(&self.buffer[line.clone()])?;
         }
-        while let Some(line) = self.next_ahead(ahead) {
-            let number = self.number + ahead.lines;
-            let is_new = number > self.scanned;
-            self.scanned = self.scanned.max(number);
-            let bytes = &self.buffer[line.clone()];
-            let begin = match &mut self.hosts {
-                Hosts::Wanted(_) => self.hosts_ahead.begin(bytes, is_new)?,
-                hosts => hosts.begin(bytes, is_new)?,
-            };
-            if let Some(begin) = begin {
-                return Ok(Some(&self.buffer[line.start + begin..line.end]));
-            }
-        }
-        Ok(None)
+        Ok(Some(&self.buffer[line]))
     }
 
-    /// Returns where the line behind those that were looked at is, of any host.
+    /// Returns where the line behind those that were looked at is.
     fn next_ahead(&mut self, ahead: &mut Ahead) -> Option<Range<usize>> {
         let mut searched = ahead.bytes;
         loop {

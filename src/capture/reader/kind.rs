@@ -61,11 +61,10 @@ impl<R: Read> Reader<R> {
     /// Looks at the first lines of a file.
     ///
     /// # Errors
-    /// If it is of Linux 2.4, or of several hosts of which none is chosen.
+    /// If it is of Linux 2.4, or of several hosts.
     pub(super) fn find_kind(&mut self) -> io::Result<Kind> {
-        let wanted = self.stated.host.as_deref();
         self.lines
-            .find_hosts(wanted, self.is_prompt, self.keeps_truncated_sample)?;
+            .find_hosts(self.is_prompt, self.keeps_truncated_sample)?;
         let mut log = LogText::new(Clock::new(self.local.clone()));
         let mut copies = FirstCopies::new(self.local.clone());
         let before = self.lines.number;
@@ -108,7 +107,7 @@ impl<R: Read> Reader<R> {
         Ok(if copies.has_devices() {
             Kind::Foreign(Box::new(ForeignLines::new(
                 &copies,
-                self.stated.every,
+                self.every,
                 self.latest,
             )))
         } else {

@@ -18,6 +18,7 @@ mod tests;
 
 use std::io::{self, Read};
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 
@@ -32,7 +33,6 @@ use super::normal::copies::ForeignLines;
 use super::normal::lines::LineReader;
 use super::normal::time_form::LocalTimes;
 use super::recorded_scan::ScanReader;
-use super::stated::Stated;
 use super::{CaptureWarning, WarningClass};
 use crate::counters::{HealthFacts, HostState, Sample};
 
@@ -63,7 +63,7 @@ pub struct Reader<R> {
     /// The scans of cgroups and processes.
     scans: ScanReader,
     local: LocalTimes,
-    stated: Stated,
+    every: Option<Duration>,
     /// The kind of the file; `None` before its first line is read.
     kind: Option<Kind>,
     /// What the whole file shows if it is a log; `None` if only its beginning can be looked at.
@@ -92,11 +92,11 @@ pub struct Reader<R> {
 impl<R: Read> Reader<R> {
     /// Creates a reader at the start of a capture, whose times are in UTC if they name no zone.
     pub fn new(input: R) -> Self {
-        Self::with_times(input, LocalTimes::default(), Stated::default())
+        Self::with_times(input, LocalTimes::default(), None)
     }
 
-    /// Creates a reader at the start of a capture.
-    pub fn with_times(input: R, local: LocalTimes, stated: Stated) -> Self {
+    /// Creates a reader at the start of a capture, whose samples are so far apart if they have no times.
+    pub fn with_times(input: R, local: LocalTimes, every: Option<Duration>) -> Self {
         Self {
             lines: LineReader::new(input),
             position: Position::BeforeFirstTimestamp,
@@ -109,7 +109,7 @@ impl<R: Read> Reader<R> {
             health: None,
             scans: ScanReader::default(),
             local,
-            stated,
+            every,
             kind: None,
             log_facts: None,
             is_prompt: false,
@@ -232,7 +232,7 @@ impl<R: Read> Reader<R> {
                 Some(of_file) => of_file,
                 None => self.scan_ahead(&text)?,
             };
-            kind = Kind::Log(Box::new(Logs::new(*text, facts, self.stated.every)));
+            kind = Kind::Log(Box::new(Logs::new(*text, facts, self.every)));
         }
         let found = match &mut kind {
             Kind::Log(logs) => self.next_logged(logs, sample).transpose(),

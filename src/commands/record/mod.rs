@@ -83,9 +83,6 @@ pub struct Record {
     /// Interval between samples of a capture without timestamps
     #[arg(long, value_name = "TIME", value_parser = distance)]
     pub every: Option<Duration>,
-    /// Host to read from a capture of several hosts
-    #[arg(long, value_name = "NAME", requires = "from")]
-    pub host: Option<String>,
     /// Columns per device line; 14 for old versions of pt-diskstats
     #[arg(long, value_name = "N", default_value = "all", value_parser = ["14", "all"])]
     pub columns: String,

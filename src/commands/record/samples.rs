@@ -12,7 +12,7 @@ use jiff::tz::TimeZone;
 
 use super::Record;
 use crate::capture::{
-    CaptureWarning, ClockChange, RecordFilter, ScanWriter, Stated, write_annotation, write_header,
+    CaptureWarning, ClockChange, RecordFilter, ScanWriter, write_annotation, write_header,
     write_health, write_line,
 };
 use crate::console::{RunContext, Warnings, require_counters, require_text};
@@ -239,11 +239,7 @@ impl Record {
             bail!("{name} is the capture itself; convert it to another file");
         }
         let zone = context.time_zone();
-        let stated = Stated {
-            every: self.every,
-            host: self.host.clone(),
-        };
-        let mut replay = Replay::open(from, &stated, context.clock)?;
+        let mut replay = Replay::open(from, self.every, context.clock)?;
         let from_name = sanitize(replay.name()).into_owned();
         let mut warnings = Warnings::about(&from_name);
         let mut first = Sample::default();

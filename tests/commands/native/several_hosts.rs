@@ -1,4 +1,4 @@
-//! Files with the lines of several hosts: they are refused with the names, or those of one host are read.
+//! Files with the lines of several hosts are refused with the names.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -39,7 +39,7 @@ fn rates(lines: &str) -> Vec<f64> {
         .collect()
 }
 
-/// Checks that a file is refused, that a pipe is, and that each host is read from both.
+/// Checks that a file is refused, and that a pipe is.
 fn check(text: &str) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("capture").display().to_string();
@@ -48,16 +48,7 @@ fn check(text: &str) {
         let (out, err, code) = output(&format!("--json --from {source}"), text);
         assert_eq!((out.as_str(), code), ("", 2), "{source} {err}{text}");
         assert!(
-            err.ends_with("has lines of several hosts: h1, h2; choose one: --host NAME\n"),
-            "{err}{text}"
-        );
-        for (host, reads) in [("h1", 100.0), ("h2", 300.0)] {
-            let (out, err, _) = output(&format!("--json --host {host} --from {source}"), text);
-            assert_eq!(rates(&out), [reads; 7], "{host} {err}{text}");
-        }
-        let (_, err, code) = output(&format!("--json --host h3 --from {source}"), text);
-        assert!(
-            err.ends_with("has no lines of host h3, but of h1, h2\n") && code == 2,
+            err.ends_with("has lines of several hosts: h1, h2; give each host a file of its own\n"),
             "{err}{text}"
         );
     }
@@ -112,30 +103,6 @@ fn before_lines_behind_times_and_before_blocks() {
     assert_eq!(rates(&output("--json --from -", one).0), [100.0; 7]);
 }
 
-#[test]
-fn in_objects_of_json() {
-    for form in [
-        r#"{"log":"LINE\n","stream":"stdout","time":"TIME","kubernetes":{"host":"HOST","pod_name":"disks-x"}}"#,
-        r#"{"_HOSTNAME":"HOST","MESSAGE":"LINE","__REALTIME_TIMESTAMP":"MICROS"}"#,
-        r#"{"labels":{"job":"disks","host":"HOST"},"line":"LINE","timestamp":"TIME"}"#,
-        r#"{"logStreamName":"HOST","timestamp":MILLIS,"message":"LINE","ingestionTime":1700000999000}"#,
-        r#"{"@timestamp":"TIME","host":{"name":"HOST"},"message":"LINE"}"#,
-        r#"{"version":"1.1","host":"HOST","short_message":"LINE","timestamp":SECONDS.0}"#,
-    ] {
-        check(&interleaved(&|host, time, line| {
-            let utc = jiff::Timestamp::from_second(time as i64).unwrap();
-            let line = form
-                .replace("LINE", line.trim())
-                .replace("\"HOST\"", &format!("\"{host}\""))
-                .replace("TIME\"", &format!("{utc}\""))
-                .replace("MICROS", &format!("{time}000000"))
-                .replace("MILLIS", &format!("{time}000"))
-                .replace("SECONDS", &time.to_string());
-            format!("{line}\n")
-        }));
-    }
-}
-
 /// A capture of a host, with `TS` lines.
 fn capture(reads: u64, after: &dyn Fn(u64) -> String) -> String {
     let sample = |second| {
@@ -170,45 +137,6 @@ fn in_captures_with_timestamps() {
 }
 
 #[test]
-fn in_recordings_one_behind_the_other() {
-    let recording = |host: &str, reads| {
-        let header = format!("{{\"version\":\"0.2.0\",\"host\":\"{host}\",\"devices\":[]}}");
-        let end = |second| {
-            let ns = (second + 1) * 1_000_000_000;
-            format!("#blkstat {{\"monotonic_ns\":{ns},\"complete\":true}}\n")
-        };
-        format!("#blkstat {header}\n{}", capture(reads, &end))
-    };
-    let (first, second) = (recording("h1", 100), recording("h2", 300));
-    // A recording whose last line was cut off is followed by another one in the same line.
-    let cut = format!("{}{second}", first.trim_end().trim_end_matches("true}"));
-    for text in [first.clone() + &second, second + &first, cut] {
-        let (out, err, _) = output("--json --host h2 --from -", &text);
-        assert_eq!((rates(&out), err.as_str()), (vec![300.0; 7], ""));
-        let (out, err, _) = output("--json --host h1 --from -", &text);
-        assert!(rates(&out).len() >= 6, "{err}");
-        assert!(rates(&out).iter().all(|rate| *rate == 100.0), "{err}");
-        let (out, err, code) = output("--json --host h3 --from -", &text);
-        assert_eq!((out.as_str(), code), ("", 2), "{err}");
-        assert!(err.contains("has no lines of host h3, but of h"), "{err}");
-        // Without a wanted one, each recording is a part of its own.
-        let (out, err, code) = output("--json --from -", &text);
-        assert!(rates(&out).len() >= 13 && code == 0, "{err}");
-    }
-    let (out, err, code) = output(
-        "--json --host h1 --from -",
-        capture(100, &|_| String::new()),
-    );
-    assert_eq!((out.as_str(), code), ("", 2));
-    assert!(
-        err.ends_with(
-            "names no host, so that it is not known which lines are of h1; read it without --host\n"
-        ),
-        "{err}"
-    );
-}
-
-#[test]
 fn the_name_of_a_device_before_its_line_is_no_host() {
     let line = |second| disk(second, 100);
     let text: String = (0..8)
@@ -238,8 +166,6 @@ fn in_a_log_behind_its_date() {
         .map(|minute| run("h1", minute, 100) + &run("h2", minute, 300))
         .collect();
     check(&text);
-    let (out, ..) = output("--json --host h2 --from -", &text);
-    assert!(out.starts_with("{\"time\":\"2024-01-15T10:00:01"), "{out}");
     let json = |host: &str, reads: u32| {
         let disk = format!(
             "{{\"disk_device\": \"sda\", \"r/s\": {reads}.00, \"w/s\": 1.00, \"r_await\": 1.00, \"aqu-sz\": 0.10, \"util\": 3.00}}"
@@ -283,7 +209,7 @@ fn a_second_host_that_comes_late_in_a_pipe_ends_it_with_one_line() {
     assert_eq!(rates(&out), [100.0; 2], "{err}");
     let last = err.lines().last().unwrap();
     assert!(
-        last.ends_with("has lines of several hosts: h1, h2; choose one: --host NAME"),
+        last.ends_with("has lines of several hosts: h1, h2; give each host a file of its own"),
         "{err}"
     );
     assert_eq!(output.status.code(), Some(2));
