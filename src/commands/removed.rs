@@ -54,6 +54,16 @@ pub const REMOVED: &[Removed] = &[
         instead: CSV,
     },
     Removed {
+        command: "analyze",
+        option: "--compare",
+        instead: "run 'blkstat analyze --json' on each capture, and compare the documents",
+    },
+    Removed {
+        command: "analyze",
+        option: "--pair",
+        instead: "captures are no longer compared; 'blkstat analyze --json' shows each as a document",
+    },
+    Removed {
         command: "who",
         option: "--csv=spreadsheet",
         instead: CSV,
