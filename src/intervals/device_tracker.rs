@@ -15,12 +15,11 @@ use super::total::{Total, counts_in_total};
 use crate::attribution::Attribution;
 use crate::baselines::RecordedBaselines;
 use crate::counters::{Device, Sample};
-use crate::judge::{DeviceStep, HostJudge, Judged, KnownDevice, Settings, Step as JudgedStep};
+use crate::judge::{DeviceStep, HostJudge, Judged, Settings, Step as JudgedStep};
 use crate::known_baselines::BaselineStore;
 use crate::metrics::{DeviceMatch, HostStats, Interval};
 use crate::source::{DeviceResolver, Step};
-use crate::topology::DeviceNames;
-use crate::topology::{Kind, Topology};
+use crate::topology::{DeviceClass, DeviceNames, Kind, Topology};
 use crate::units::Span;
 
 /// The most transient devices that are named: bounds the memory if new names keep appearing.
@@ -42,8 +41,8 @@ pub(super) struct DeviceTracker<'b> {
     order: Vec<usize>,
     /// The records, by index of the last sample.
     pub(super) records: Vec<DeviceRecord>,
-    /// The facts about the devices of the last sample, which decide which known limits may apply to them.
-    pub(super) known_devices: Vec<KnownDevice>,
+    /// What the devices of the last sample are made of; `None` where that is not known.
+    pub(super) classes: Vec<Option<DeviceClass>>,
     departed: DepartedDevices,
     pub(super) judge: HostJudge,
     /// The seconds since the latest step of the judge.
@@ -67,7 +66,7 @@ impl<'b> DeviceTracker<'b> {
             disks: Vec::new(),
             order: Vec::new(),
             records: Vec::new(),
-            known_devices: Vec::new(),
+            classes: Vec::new(),
             departed: DepartedDevices::default(),
             judge: HostJudge::default(),
             unjudged_s: 0.0,
@@ -282,7 +281,7 @@ impl<'b> DeviceTracker<'b> {
             attribution,
         };
         let said = self.judge.judge(&judged, |index| Settings {
-            device: self.known_devices.get(index).copied().unwrap_or_default(),
+            class: self.classes.get(index).copied().flatten(),
             ..self.baselines.settings(
                 &step.newer.devices[index].name,
                 self.attributes[index].identity.as_deref(),

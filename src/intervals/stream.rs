@@ -21,7 +21,7 @@ use crate::capture::RecordingHeader;
 use crate::clock::Clock;
 use crate::counters::{BlockedTask, Counters, CpuTimes, Device, DeviceNumber, Sample};
 use crate::judge::{
-    HostJudge, Knowledge, KnownDevice, MIN_UTIL_INTERVAL_S, StatedCap, Verdict, hidden_io_wait_pct,
+    HostJudge, Knowledge, MIN_UTIL_INTERVAL_S, StatedCap, Verdict, hidden_io_wait_pct,
 };
 use crate::known_baselines::{BaselineStore, SavedBaselines};
 use crate::metrics::{DeviceMatch, HostStats};
@@ -30,7 +30,7 @@ use crate::source::{
     Input, Next, OnLiveSample, OnWarning, Replay, SampleSource, SharedInterval, Step, StepSource,
     check_stated,
 };
-use crate::topology::{Kind, Machine, Provider, Topology, nvme_head};
+use crate::topology::{Machine, Topology, nvme_head};
 use crate::units::Span;
 
 /// The shortest measured interval with a util, in seconds: a little less than [`MIN_UTIL_INTERVAL_S`], which is
@@ -383,10 +383,10 @@ impl<'a> Intervals<'a> {
             resolver.as_ref(),
             &mut self.filter,
         );
-        self.tracker.known_devices.clear();
+        self.tracker.classes.clear();
         for device in devices {
-            let known = known_device(&self.topology, &self.machine, &device.name);
-            self.tracker.known_devices.push(known);
+            let class = self.topology.device_class(&device.name, &self.machine);
+            self.tracker.classes.push(class);
         }
         self.topology_revision += 1;
     }
@@ -419,23 +419,6 @@ fn may_be_in_trouble(device: &DeviceInterval) -> bool {
             || activity.stalled_s > 0.0
             || activity.judged.verdict() > Some(Verdict::Ok)
     })
-}
-
-/// Returns the facts about the device of this kernel name that the judge needs.
-fn known_device(topology: &Topology, machine: &Machine, name: &str) -> KnownDevice {
-    let (provider, size_bytes) = topology.volume(name, machine);
-    // A loop or device-mapper device is no volume of a cloud, unless the disk below it is known to be one.
-    let kind = topology.node(name).map_or(Kind::Disk, |node| node.kind);
-    let is_disk = matches!(
-        kind,
-        Kind::Disk | Kind::Partition | Kind::NvmePath | Kind::Multipath
-    );
-    let provider = provider.or((!is_disk).then_some(Provider::Other));
-    KnownDevice {
-        size_bytes,
-        provider,
-        class: topology.device_class(name, machine),
-    }
 }
 
 /// The header of an interval. The time with a request in flight is not known if the requests of some device are not

@@ -49,8 +49,8 @@ impl DeviceKnowledge {
                 Range::new(settings, &write, writes),
                 Range::new(settings, &flush, None),
             ],
-            rates: RateHistory::new(settings.device, settings.cap),
-            class: settings.device.class,
+            rates: RateHistory::new(settings.cap),
+            class: settings.class,
             saturated: settings.saturation_threshold,
         }
     }

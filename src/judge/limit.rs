@@ -1,8 +1,7 @@
 //! A limit above the device: while requests wait, the rate is steadier than chance and than the arrivals.
 
-use super::cloud_limits::{CloudLimit, limits_near};
 use super::load::{Load, LoadOfKind};
-use super::settings::{KnownDevice, StatedCap};
+use super::settings::StatedCap;
 use super::thresholds::{
     CAP_EXCEEDED, CAP_QUEUE, CAP_REQUESTS, CAP_RUN, CAP_STEP, CLEARLY_MORE, EVEN,
     MAX_PACE_VARIANCE, MAX_STEPS, MIN_QUEUE, MIN_SHARE, POISSON_CHANGE, QUARTILE, SATURATED,
@@ -46,8 +45,6 @@ pub struct Plateau {
     pub await_to_ms: f64,
     /// Given if it is at the cap that the user states, or else inferred.
     pub source: LimitSource,
-    /// The limits of cloud volumes that it matches; none at a cap that the user states.
-    pub cloud: Vec<CloudLimit>,
 }
 
 impl Plateau {
@@ -158,7 +155,6 @@ const OLDER: usize = 16;
 /// The latest steps of a device, and the limits found so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RateHistory {
-    device: KnownDevice,
     stated: StatedCap,
     /// In the order of time, [`MAX_STEPS`] of them and up to [`OLDER`] more, which are dropped all at once.
     latest: Vec<LimitStep>,
@@ -167,9 +163,8 @@ pub(super) struct RateHistory {
 }
 
 impl RateHistory {
-    pub(super) fn new(device: KnownDevice, stated: Option<StatedCap>) -> Self {
+    pub(super) fn new(stated: Option<StatedCap>) -> Self {
         Self {
-            device,
             stated: stated.unwrap_or_default(),
             ..Self::default()
         }
@@ -258,18 +253,16 @@ impl RateHistory {
         let mut by_queue = Vec::from_iter(run);
         by_queue.sort_by(|a, b| a.load.queue.total_cmp(&b.load.queue));
         let (shortest, longest) = (by_queue[0], by_queue[by_queue.len() - 1]);
-        let mib_per_s = kib / 1024.0;
-        let (source, cloud) = if self.is_at_stated(limited, mean) {
-            (LimitSource::Given, Vec::new())
+        let source = if self.is_at_stated(limited, mean) {
+            LimitSource::Given
         } else {
-            let cloud = limits_near(&self.device, unit, iops, mib_per_s);
-            (LimitSource::Inferred, cloud)
+            LimitSource::Inferred
         };
         Plateau {
             direction: only_direction(run).unwrap_or(direction),
             unit,
             iops,
-            mib_per_s,
+            mib_per_s: kib / 1024.0,
             variation: (squares / count).sqrt(),
             intervals: run.len() as u64,
             seconds,
@@ -278,7 +271,6 @@ impl RateHistory {
             await_from_ms: shortest.await_ms(direction),
             await_to_ms: longest.await_ms(direction),
             source,
-            cloud,
         }
     }
 }

@@ -13,7 +13,7 @@
 //! | `verdict` | verdicts, and evidence as data; `report` turns it into sentences |
 //! | `load` | the part of an interval that is looked at |
 //! | `range`, `best` | what is known of the unloaded latency |
-//! | `limit`, `cloud_limits`, `shared_limit` | rates that are held by a limit |
+//! | `limit`, `shared_limit` | rates that are held by a limit |
 //! | `hung` | requests that hang while others complete |
 //! | `health_watch` | what the kernel says of the health of devices |
 //! | `device` | the judge of one device |
@@ -28,7 +28,6 @@
 
 mod best;
 mod by_class;
-mod cloud_limits;
 mod device;
 mod direction;
 mod events;
@@ -56,7 +55,6 @@ mod thresholds;
 mod verdict;
 
 pub use crate::attribution::{IoDirection, RateUnit};
-pub use cloud_limits::{CloudLimit, CloudVolume};
 pub use direction::{BusyMean, DirectionReport, Pattern};
 pub use events::{EventRule, JudgedTime, Turn, word_of_event};
 pub use histogram::Distribution;
@@ -76,7 +74,7 @@ pub use report::{
     DeviceAnalysis, DeviceReport, ExceededCap, Excluded, MIN_UTIL_INTERVAL_S, OtherCause,
     PlateauInRun, WorstMoment,
 };
-pub use settings::{BaselineSource, KnownDevice, Settings, StatedCap};
+pub use settings::{BaselineSource, Settings, StatedCap};
 pub use shared_limit::SharedLimit;
 pub use step::{DeviceStep, Step};
 pub use summary::VerdictTimes;

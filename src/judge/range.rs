@@ -114,7 +114,7 @@ impl Range {
         boot: Option<SinceBoot>,
     ) -> Self {
         Self {
-            class: settings.device.class,
+            class: settings.class,
             given: given.to_vec(),
             given_source: settings.baseline_source,
             boot,

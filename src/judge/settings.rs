@@ -3,7 +3,7 @@
 use super::thresholds::{GIVEN, SATURATED, TIMES_SINCE_BOOT};
 use crate::attribution::{IoDirection, Limit, LimitSource, RateUnit};
 use crate::baselines::DeviceBaseline;
-use crate::topology::{DeviceClass, Provider};
+use crate::topology::DeviceClass;
 
 /// A cap that the user states: limits of every device, one in each unit at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -84,17 +84,6 @@ impl BaselineSource {
     }
 }
 
-/// The facts about a device that decide which known limits may be its own, and how slow it may be unloaded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct KnownDevice {
-    /// The size of its volume in bytes; `None` if it is not known.
-    pub size_bytes: Option<u64>,
-    /// The provider of its volume; `None` if it is not known.
-    pub provider: Option<Provider>,
-    /// What it is made of; `None` if that is not known.
-    pub class: Option<DeviceClass>,
-}
-
 /// The settings of the verdict on one device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
@@ -102,8 +91,8 @@ pub struct Settings {
     pub saturation_threshold: f64,
     /// A cap that the user states.
     pub cap: Option<StatedCap>,
-    /// The facts about the device.
-    pub device: KnownDevice,
+    /// What the device is made of; `None` if that is not known.
+    pub class: Option<DeviceClass>,
     /// Given or saved baselines.
     pub baseline: Option<DeviceBaseline>,
     /// The origin of `baseline`: given or saved.
@@ -115,7 +104,7 @@ impl Default for Settings {
         Self {
             saturation_threshold: SATURATED,
             cap: None,
-            device: KnownDevice::default(),
+            class: None,
             baseline: None,
             baseline_source: BaselineSource::Given,
         }

@@ -3,21 +3,21 @@
 
 mod class;
 mod device_names;
+mod machine;
 mod named_device;
 mod names;
 mod node;
-mod provider;
 
 use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
 pub use self::device_names::DeviceNames;
+pub use self::machine::{Machine, bounded_text};
 pub use self::named_device::{DeviceKey, NamedDevice};
 pub(crate) use self::names::nvme_head;
 pub use self::names::{natural_key, partition_parents, possible_disks, whole_devices};
 pub use self::node::{DeviceClass, Kind, Node};
-pub use self::provider::{Machine, Provider, bounded_text};
 use crate::counters::Device;
 
 /// The most devices below or above one that are considered: more than any host stacks, but a damaged recording may say so of

@@ -15,7 +15,6 @@ mod faults;
 mod hard_disks;
 mod health;
 mod hindsight;
-mod known_limits;
 mod latency;
 mod live;
 mod native;

@@ -2,6 +2,13 @@
 
 use std::path::Path;
 
+use blkstat::clock::WaitOutcome;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::support::clock::ManualClock;
+use crate::support::fake_root::FakeRoot;
+use crate::support::in_process::in_process;
 use crate::support::program::{blkstat, output};
 use crate::synthetic::{end_of_sample, reads_line};
 
@@ -322,5 +329,54 @@ fn request_times_that_fell_are_not_taken_for_a_wrap() {
             .iter()
             .all(|value| value.is_empty() || value.parse::<f64>().unwrap() < 1.0),
         "{awaits:?}"
+    );
+}
+
+#[test]
+fn a_recording_keeps_model_and_firmware_bounded() {
+    let host = FakeRoot::new();
+    host.disk("sda", "8:0", 1024)
+        .file(
+            "sys/block/sda/device/model",
+            "Amazon Elastic Block Store   ",
+        )
+        .disk("sdb", "8:16", 1024)
+        .file(
+            "sys/block/sdb/device/model",
+            "\u{1b}[31m".to_owned() + &"x".repeat(100_000),
+        )
+        .file("sys/class/dmi/id/sys_vendor", "Amazon EC2")
+        .file("sys/class/dmi/id/product_name", "y".repeat(100_000))
+        .diskstats("8 0 sda 1 0 8 1 0 0 0 0 0 1 1\n8 16 sdb 1 0 8 1 0 0 0 0 0 1 1\n");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("recording");
+    let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |_| WaitOutcome::Due);
+    in_process("record")
+        .args([file.as_os_str()])
+        .args(["1", "1"])
+        .root(host.path())
+        .run(&clock);
+    let text = std::fs::read_to_string(&file).unwrap();
+    let header = text
+        .lines()
+        .find_map(|line| line.strip_prefix("#blkstat "))
+        .unwrap();
+    let header: Value = serde_json::from_str(header).unwrap();
+    let long = |value: &Value| value.as_str().unwrap().to_owned();
+    assert_eq!(header["machine"]["sys_vendor"], "Amazon EC2");
+    assert_eq!(long(&header["machine"]["product_name"]), "y".repeat(64));
+    assert_eq!(header["machine"]["chassis_asset_tag"], Value::Null);
+    let models: Vec<String> = header["devices"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|device| long(&device["model"]))
+        .collect();
+    assert_eq!(
+        models,
+        [
+            "Amazon Elastic Block Store".to_owned(),
+            format!("[31m{}", "x".repeat(60))
+        ]
     );
 }

@@ -1,88 +1,14 @@
-//! Limits in words: plateaus, limits of clouds, which are facts if the provider of the volume is known, and limits of
-//! cgroups.
+//! Limits in words: plateaus and limits of cgroups.
 
 use crate::attribution::{Limit, LimitSource, ReachedLimit, cgroup_name};
 use crate::counters::CgroupHierarchy;
-use crate::judge::{CloudLimit, CloudVolume, IoDirection, Plateau, RateUnit};
+use crate::judge::{IoDirection, Plateau, RateUnit};
 use crate::report::layout::sentence_numbers::{counted, number, per_second, percent, queue, time};
 use crate::sanitize::sanitize;
-use crate::topology::Provider;
 
-const STATED_CAP: &str = "the stated cap";
-
-/// The name of the limit that a plateau matches, as in machine formats: `AWS gp3 (base)`; `None` without one.
-pub(crate) fn limit_name(plateau: &Plateau) -> Option<String> {
-    if plateau.source == LimitSource::Given {
-        return Some(STATED_CAP.to_owned());
-    }
-    (!plateau.cloud.is_empty()).then(|| cloud_limits_name(&plateau.cloud))
-}
-
-fn cloud_limits_name(limits: &[CloudLimit]) -> String {
-    let mut names = Vec::new();
-    for limits in by_provider(limits) {
-        let volumes: Vec<String> = volume_names(limits).map(|[short, _]| short).collect();
-        names.push(format!(
-            "{} {}",
-            provider_name(limits),
-            volumes.join(" or ")
-        ));
-    }
-    names.join(" or ")
-}
-
-/// The limits of volumes of each provider, which follow each other.
-fn by_provider(limits: &[CloudLimit]) -> impl Iterator<Item = &[CloudLimit]> {
-    limits.chunk_by(|a, b| a.volume.provider() == b.volume.provider())
-}
-
-fn provider_name(limits: &[CloudLimit]) -> &'static str {
-    match limits[0].volume.provider() {
-        Provider::Aws => "AWS",
-        _ => "Azure",
-    }
-}
-
-/// Limits as text that follows the rate: `the limit of an AWS gp3 volume without more provisioned`, or `if this is AWS, the
-/// limit of a gp3 volume with default settings`.
-fn cloud_limits_text(limits: &[CloudLimit]) -> String {
-    let mut text = String::new();
-    for limits in by_provider(limits) {
-        let mut volumes: Vec<String> = volume_names(limits).map(|[_, long]| long).collect();
-        // The first has its article before it.
-        for volume in volumes.iter_mut().skip(1).filter(|name| name.contains(' ')) {
-            volume.insert_str(0, "a ");
-        }
-        let (name, volumes) = (provider_name(limits), volumes.join(" or "));
-        text += &match (limits[0].is_provider_known, &*text) {
-            (true, _) => format!("the limit of an {name} {volumes}"),
-            (false, "") => format!("if this is {name}, the limit of a {volumes}"),
-            (false, _) => format!("; if it is {name}, the limit of a {volumes}"),
-        };
-    }
-    text
-}
-
-/// The names of the volumes of one provider in machine formats and in sentences: `Premium SSD P40`, `P50`, further tiers
-/// without the kind of volume.
-fn volume_names(limits: &[CloudLimit]) -> impl Iterator<Item = [String; 2]> {
-    limits
-        .iter()
-        .enumerate()
-        .map(|(index, limit)| match limit.volume {
-            CloudVolume::Gp3Base => {
-                ["gp3 (base)", "gp3 volume with default settings"].map(str::to_owned)
-            }
-            CloudVolume::Gp2 { gib } => [
-                format!("gp2 ({gib} GiB)"),
-                format!("gp2 volume of {} GiB", number(gib as f64)),
-            ],
-            CloudVolume::Gp2Burst => {
-                ["gp2 (burst)", "gp2 volume with burst credits"].map(str::to_owned)
-            }
-            CloudVolume::PremiumSsd(tier) if index > 0 => [tier; 2].map(str::to_owned),
-            CloudVolume::PremiumSsd(tier) => [tier; 2].map(|tier| format!("Premium SSD {tier}")),
-        })
+/// The name of the limit that a plateau is at, in sentences and machine formats; `None` if it is only inferred.
+pub(crate) fn limit_name(plateau: &Plateau) -> Option<&'static str> {
+    (plateau.source == LimitSource::Given).then_some("the stated cap")
 }
 
 /// The growth of queue or latency on a plateau, as a factor, below which it is not mentioned.
@@ -129,15 +55,12 @@ pub(super) fn variation_text(variation: f64) -> String {
     format!("±{:.1}%", (variation * 100.0).max(0.1))
 }
 
-/// The limit that a plateau matches, in parentheses; empty without one.
+/// The limit that a plateau is at, in parentheses; empty if it is only inferred.
 pub(crate) fn limit_suffix(plateau: &Plateau) -> String {
-    if plateau.source == LimitSource::Given {
-        return format!(" ({STATED_CAP})");
+    match limit_name(plateau) {
+        Some(name) => format!(" ({name})"),
+        None => String::new(),
     }
-    if plateau.cloud.is_empty() {
-        return String::new();
-    }
-    format!(" ({})", cloud_limits_text(&plateau.cloud))
 }
 
 /// A limit that a cgroup has reached and, where it doesn't hold the device back, who else waits: `cgroup batch.service is at
@@ -198,69 +121,6 @@ fn exact(value: f64) -> String {
         value.to_string()
     } else {
         number(value)
-    }
-}
-
-#[cfg(test)]
-mod limits_tests {
-    use super::*;
-
-    fn limits(volumes: &[CloudVolume], is_provider_known: bool) -> Vec<CloudLimit> {
-        volumes
-            .iter()
-            .map(|volume| CloudLimit {
-                volume: *volume,
-                is_provider_known,
-            })
-            .collect()
-    }
-
-    #[test]
-    fn a_limit_is_a_fact_only_where_the_provider_is_known() {
-        let gp3 = |is_known| limits(&[CloudVolume::Gp3Base], is_known);
-        assert_eq!(
-            cloud_limits_text(&gp3(true)),
-            "the limit of an AWS gp3 volume with default settings"
-        );
-        assert_eq!(
-            cloud_limits_text(&gp3(false)),
-            "if this is AWS, the limit of a gp3 volume with default settings"
-        );
-        assert_eq!(
-            [gp3(true), gp3(false)].map(|one| cloud_limits_name(&one)),
-            ["AWS gp3 (base)"; 2]
-        );
-    }
-
-    #[test]
-    fn several_volumes_are_named_by_provider() {
-        let tiers = ["P40", "P50"].map(CloudVolume::PremiumSsd);
-        let tiers = limits(&tiers, true);
-        assert_eq!(
-            cloud_limits_text(&tiers),
-            "the limit of an Azure Premium SSD P40 or P50"
-        );
-        assert_eq!(cloud_limits_name(&tiers), "Azure Premium SSD P40 or P50");
-        let both = [CloudVolume::Gp3Base, CloudVolume::PremiumSsd("P15")];
-        let both = limits(&both, false);
-        assert_eq!(
-            cloud_limits_name(&both),
-            "AWS gp3 (base) or Azure Premium SSD P15"
-        );
-        assert_eq!(
-            cloud_limits_text(&both),
-            "if this is AWS, the limit of a gp3 volume with default settings; if it is Azure, the limit of a Premium SSD P15"
-        );
-        let burst = limits(&[CloudVolume::Gp3Base, CloudVolume::Gp2Burst], true);
-        assert_eq!(
-            cloud_limits_text(&burst),
-            "the limit of an AWS gp3 volume with default settings or a gp2 volume with burst credits"
-        );
-        let gp2 = limits(&[CloudVolume::Gp2 { gib: 1000 }], true);
-        assert_eq!(
-            cloud_limits_text(&gp2),
-            "the limit of an AWS gp2 volume of 1,000 GiB"
-        );
     }
 }
 

@@ -602,9 +602,9 @@ mod latency_tests {
 mod explanation_tests {
     use super::*;
     use crate::attribution::LimitSource;
-    use crate::judge::{CloudLimit, CloudVolume, ExceededCap, VerdictTimes};
+    use crate::judge::{ExceededCap, VerdictTimes};
 
-    fn plateau(iops: f64, source: LimitSource, cloud: Vec<CloudLimit>) -> PlateauInRun {
+    fn plateau(iops: f64, source: LimitSource) -> PlateauInRun {
         PlateauInRun {
             plateau: Plateau {
                 direction: IoDirection::Reads,
@@ -619,7 +619,6 @@ mod explanation_tests {
                 await_from_ms: 0.32,
                 await_to_ms: 21.2,
                 source,
-                cloud,
             },
             begin_s: 0.0,
             seconds: 48.0,
@@ -629,22 +628,18 @@ mod explanation_tests {
 
     #[test]
     fn caps_are_in_the_order_of_time() {
-        let gp3 = CloudLimit {
-            volume: CloudVolume::Gp3Base,
-            is_provider_known: false,
-        };
         let report = DeviceReport {
             device: "sda".to_owned(),
             verdict: Some(Verdict::Capped),
             plateaus: vec![
-                plateau(3000.4, LimitSource::Inferred, vec![gp3]),
-                plateau(300.0, LimitSource::Given, Vec::new()),
+                plateau(3000.4, LimitSource::Inferred),
+                plateau(300.0, LimitSource::Given),
             ],
             ..DeviceReport::default()
         };
         assert_eq!(
             explanation_text(&report),
-            "sda is capped at 3,000 reads/s (if this is AWS, the limit of a gp3 volume with default settings), then \
+            "sda is capped at 3,000 reads/s, then \
              300 reads/s (the stated cap): rate stayed constant (±0.3%) while the queue grew from 0.90 to 63.6; latency rose from 320 µs to 21.2 ms; then rate \
              stayed constant (±0.3%) while the queue grew from 0.90 to 63.6; latency rose from 320 µs to 21.2 ms"
         );
