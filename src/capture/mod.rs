@@ -5,7 +5,9 @@
 //! capture comes from any [`std::io::Read`], and warnings are returned to the caller.
 
 mod annotation;
+mod anonymous;
 mod diskstats_line;
+mod excerpt;
 mod line_kind;
 mod logs;
 mod normal;
@@ -21,7 +23,9 @@ use crate::counters::{Device, Sample};
 
 pub use self::annotation::{ClockChange, DroppedSamples, RecordFilter, WriteStall};
 pub use self::annotation::{RecordingHeader, write_annotation, write_header, write_health};
+pub use self::anonymous::Anonymizer;
 pub use self::diskstats_line::{LineError, parse_line, write_line};
+pub use self::excerpt::Excerpt;
 pub use self::logs::LogFacts;
 pub use self::normal::time_form::LocalTimes;
 pub use self::range_copy::{copy_range, scan_times};

@@ -434,7 +434,7 @@ fn stacked(word: &str) -> Result<Stacked, String> {
 
 /// The options that select a range of time of a capture.
 #[derive(Args, Clone, Debug, Default)]
-pub(super) struct RangeOptions {
+pub struct RangeOptions {
     /// Begin at T: 16:04, -10m from the end, +5m from the start
     #[arg(long, value_name = "T", allow_hyphen_values = true)]
     begin: Option<TimePoint>,

@@ -133,7 +133,7 @@ impl<'a> CaptureFile<'a> {
             return Ok(());
         }
         let mut has_times = false;
-        scan_times(self.text(self.interruptible(Some(self.start))?)?, |at| {
+        scan_times(self.whole_text()?, |at| {
             has_times = true;
             observe(times, at);
         })
@@ -156,6 +156,11 @@ impl<'a> CaptureFile<'a> {
             std::mem::swap(&mut previous, &mut sample);
         }
         Ok(())
+    }
+
+    /// The text of the capture from its beginning. Its reader has a position of its own.
+    pub(super) fn whole_text(&self) -> Result<Text<UntilSignal<'a>>> {
+        self.text(self.interruptible(Some(self.start))?)
     }
 }
 

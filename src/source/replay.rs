@@ -16,14 +16,16 @@ use super::decompress::Text;
 use super::find_time_zone;
 use super::parse_ahead::ParseAhead;
 use super::until_signal::{UntilSignal, interruption};
-use crate::capture::{CaptureState, CaptureWarning, Reader, RecordingHeader, copy_range};
+use crate::capture::{CaptureState, CaptureWarning, Excerpt, Reader, RecordingHeader, copy_range};
 use crate::clock::{Clock, RealClock};
 use crate::counters::Sample;
 use crate::sanitize::sanitize;
-use crate::time_range::{CaptureTimes, RangeFilter, TimeRange};
+use crate::time_range::{CaptureTimes, Place, RangeFilter, TimeRange};
 
 /// The size in bytes from which a file is parsed on a separate thread. Parsing a smaller one takes some milliseconds.
 const MIN_PARSE_AHEAD_BYTES: u64 = 1 << 20;
+/// The least number of bytes of an excerpt that are handed over at a time.
+const BLOCK_BYTES: usize = 256 * 1024;
 
 pub struct Replay<'a> {
     /// The name of the capture.
@@ -181,6 +183,49 @@ impl<'a> Replay<'a> {
             return Ok(None);
         }
         Ok(times)
+    }
+
+    /// Passes the text of the samples of a recording to `write`, as far as `place_of` says of their times that they lie in
+    /// the range, and returns the number of intervals in it. It begins at the beginning, whatever was read before.
+    ///
+    /// # Errors
+    /// If the recording cannot be read, and those of `place_of` and `write`.
+    pub fn copy_excerpt(
+        &self,
+        place_of: &mut dyn FnMut(Timestamp) -> Result<Place>,
+        write: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<u64> {
+        let mut excerpt = Excerpt::new(self.file.whole_text()?);
+        let mut following = self.following.iter().rev();
+        let mut next_file;
+        let mut file = &self.file;
+        let mut intervals = 0;
+        let mut out = Vec::new();
+        loop {
+            let Some(at) = excerpt.read_sample().map_err(|error| file.error(error))? else {
+                let Some(path) = following.next() else {
+                    break;
+                };
+                next_file = CaptureFile::open(path, self.file.every, self.file.clock)?;
+                file = &next_file;
+                excerpt.continue_with(file.whole_text()?);
+                continue;
+            };
+            match place_of(at)? {
+                Place::Preceding => excerpt.skip(),
+                Place::Within => {
+                    excerpt.take(&mut out);
+                    intervals += 1;
+                }
+                Place::Following => break,
+            }
+            if out.len() >= BLOCK_BYTES {
+                write(&out)?;
+                out.clear();
+            }
+        }
+        write(&out)?;
+        Ok(intervals)
     }
 
     /// Returns whether the capture is in a file, which has an end.

@@ -34,6 +34,12 @@ impl Machine {
         *self == Self::default()
     }
 
+    /// Returns whether a provider, and not the owner of the machine, chose its asset tag.
+    pub fn has_tag_of_provider(&self) -> bool {
+        let tag = self.chassis_asset_tag.as_deref();
+        tag == Some("Amazon EC2") || tag == Some(AZURE_ASSET_TAG)
+    }
+
     /// A machine of AWS, Azure or Google, whose disks are volumes on a network unless their model is that of a local one.
     pub(super) fn is_of_cloud(&self) -> bool {
         let vendor = self.sys_vendor.as_deref().unwrap_or_default();

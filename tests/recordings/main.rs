@@ -12,6 +12,7 @@
 
 mod annotations;
 mod clocks;
+mod excerpt;
 mod failures;
 mod format;
 mod hung_disk;

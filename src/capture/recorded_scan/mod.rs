@@ -183,7 +183,7 @@ fn total_bytes(cgroup: &Cgroup) -> u64 {
 
 impl ScanGrowth {
     /// Appends the lines of the scan: one, unless it is long.
-    fn write(&self, out: &mut Vec<u8>) {
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
         if json_bytes(self) <= MAX_LIST_BYTES {
             return write_annotation(&IoScanLine { io_scan: self }, out);
         }

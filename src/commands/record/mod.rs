@@ -4,6 +4,7 @@
 //! answers.
 //! After the first sample, the thread that samples opens files of /proc and /sys only.
 
+mod excerpt;
 mod learner;
 mod recording;
 mod rotation_limits;
@@ -23,8 +24,8 @@ use self::rotation_limits::{kept_files, rotation, rotation_limits};
 pub(super) use self::samples::Recorder;
 use super::follow::Progress;
 use super::options::{
-    BaselineOptions, Host, Operand, distance, is_number_or_interval, split_devices_and_schedule,
-    usage_error,
+    BaselineOptions, Host, Operand, RangeOptions, distance, is_number_or_interval,
+    split_devices_and_schedule, usage_error,
 };
 use crate::capture::RecordFilter;
 use crate::console::{RunContext, Warnings};
@@ -76,10 +77,15 @@ pub struct Record {
     /// Devices, time between samples and number of intervals
     #[arg(value_name = "DEVICE", hide = true, allow_negative_numbers = true)]
     pub operands: Vec<String>,
-    /// Convert a capture of any form; - is standard input
+    /// Write a capture of any form as a recording; - is standard input. Repeat it for the files of one recording
     #[arg(short, long, value_name = "CAPTURE")]
     #[arg(conflicts_with_all = ["operands", "columns", "no_who", "rotate", "learn_baseline", "baseline"])]
-    pub from: Option<PathBuf>,
+    pub from: Vec<PathBuf>,
+    #[command(flatten)]
+    pub range: RangeOptions,
+    /// Replace the names of host, volumes, mount points, cgroups, programs and serial numbers
+    #[arg(long, requires = "from")]
+    pub anonymous: bool,
     /// Interval between samples of a capture without timestamps
     #[arg(long, value_name = "TIME", value_parser = distance)]
     pub every: Option<Duration>,
@@ -117,13 +123,13 @@ impl Record {
     /// that were saved.
     pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
         self.check_arguments()?;
-        let writes_to_output = self.file.as_os_str() == "-";
-        let name: &str = &match writes_to_output {
+        let name: &str = &match self.writes_to_output() {
             true => "standard output".to_owned(),
             false => path_text(&self.file),
         };
-        if let Some(from) = &self.from {
-            return self.convert(from, name, context);
+        let range = self.range.range(!self.from.is_empty(), context)?;
+        if !self.from.is_empty() {
+            return self.copy_captures(&range, name, context);
         }
         let (device_names, schedule) =
             split_devices_and_schedule(&self.operands).map_err(usage_error)?;
@@ -183,7 +189,7 @@ impl Record {
                 return Err(error);
             }
             // Errors go to a terminal, and samples do not.
-            let writes_to_terminal = writes_to_output && context.is_terminal;
+            let writes_to_terminal = self.writes_to_output() && context.is_terminal;
             let shows_progress = context.err_is_terminal && !writes_to_terminal;
             let start = sample.at.monotonic.unwrap_or_default();
             let recording = Recording {
@@ -213,7 +219,7 @@ impl Record {
                  (./{word} for a file of that name)"
             )));
         }
-        if self.every.is_some() && self.from.is_none() {
+        if self.every.is_some() && self.from.is_empty() {
             return Err(usage_error(
                 "--every needs a capture, such as --from CAPTURE",
             ));
@@ -250,20 +256,31 @@ impl Record {
         name: &str,
         out: &'a mut (dyn io::Write + Send),
     ) -> Result<Destination<'a>> {
-        if self.file.as_os_str() == "-" {
+        if self.writes_to_output() {
             if rotation.is_some() {
                 bail!("cannot rotate standard output; --rotate needs a file name");
             }
             return Ok(Destination::Output(out));
         }
+        let file = self.open_file(rotation, name)?;
+        Ok(Destination::File(Box::new(file)))
+    }
+
+    fn writes_to_output(&self) -> bool {
+        self.file.as_os_str() == "-"
+    }
+
+    /// Opens the file of a recording.
+    ///
+    /// # Errors
+    /// If it exists and must not be changed, or cannot be written.
+    fn open_file(&self, rotation: Option<Rotation>, name: &str) -> Result<RecordingFile> {
         let if_exists = match (self.append, self.force) {
             (true, _) => IfExists::Append,
             (_, true) => IfExists::Replace,
             _ => IfExists::Refuse,
         };
-        Ok(Destination::File(Box::new(RecordingFile::open(
-            &self.file, name, if_exists, rotation,
-        )?)))
+        RecordingFile::open(&self.file, name, if_exists, rotation)
     }
 }
 

@@ -1,27 +1,19 @@
-//! Writes samples: those of this host as blocks of a recording, with a header before those that need a new one, and those of
-//! a capture of any form as a recording.
+//! Writes samples of this host as blocks of a recording, with a header before those that need a new one.
 
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::Record;
 use crate::capture::{
-    CaptureWarning, ClockChange, RecordFilter, ScanWriter, write_annotation, write_header,
-    write_health, write_line,
+    ClockChange, RecordFilter, ScanWriter, write_annotation, write_header, write_health,
 };
-use crate::console::{RunContext, Warnings, require_counters, require_text};
 use crate::counters::{DeviceNumber, HealthFacts, Sample};
-use crate::exit::{Exit, NoData};
 use crate::known_baselines::BaselineStore;
-use crate::sanitize::sanitize;
-use crate::sink::{Destination, OutputError, SampleBlock, is_same_file};
-use crate::source::{Live, Replay, copy_capture_range, read_recording_header};
+use crate::sink::SampleBlock;
+use crate::source::{Live, read_recording_header};
 use crate::topology::Topology;
 use crate::units::SampleTime;
 
@@ -219,105 +211,4 @@ impl<'a> Recorder<'a> {
             }
         }
     }
-}
-
-/// The least number of bytes of a file that are written at a time.
-const BLOCK_BYTES: usize = 256 * 1024;
-
-impl Record {
-    /// Writes the samples of the capture `from` to the file, whose name in messages is `name`.
-    ///
-    /// # Errors
-    /// If the capture cannot be read, or the file cannot be written. The samples before that point are in the file.
-    pub(super) fn convert(
-        &self,
-        from: &Path,
-        name: &str,
-        context: &mut RunContext<'_>,
-    ) -> Result<Exit> {
-        if is_same_file(from, &self.file) {
-            bail!("{name} is the capture itself; convert it to another file");
-        }
-        let zone = context.time_zone();
-        let mut replay = Replay::open(from, self.every, context.clock)?;
-        let from_name = sanitize(replay.name()).into_owned();
-        let mut warnings = Warnings::about(&from_name);
-        let mut first = Sample::default();
-        let found = replay.next(&Sample::default(), &mut first);
-        require_counters(Some(&replay))?;
-        warnings.warn_all(&replay.take_warnings(), context.err);
-        // Nothing is written before the capture has proved to be one.
-        if !found? {
-            require_text(&replay)?;
-            return Err(NoData(format!("{from_name}: {}", replay.no_samples_reason())).into());
-        }
-        let mut destination = self.open_destination(None, name, &mut *context.out)?;
-        let mut write = |text: &[u8]| match &mut destination {
-            Destination::File(file) => file.write(text).map(drop),
-            Destination::Output(out) => out
-                .write_all(text)
-                .and_then(|()| out.flush())
-                .context(OutputError),
-        };
-        let written = match replay.header() {
-            Some(_) if replay.is_file() => {
-                copy_capture_range(from, Timestamp::MIN..=Timestamp::MAX, &mut write).map(drop)
-            }
-            Some(_) => bail!("{from_name}: this is a recording already; save it as it is"),
-            None => {
-                let mut on_warnings =
-                    |found: &[CaptureWarning]| warnings.warn_all(found, context.err);
-                write_samples(first, &mut replay, &zone, &mut on_warnings, &mut write)
-            }
-        };
-        if let Destination::File(file) = &mut destination {
-            file.remove_if_empty();
-            file.finish()?;
-            file.sync()?;
-        }
-        warnings.finish(context.err);
-        written.map(|()| Exit::Success)
-    }
-}
-
-/// Writes the sample `first` and those that follow it.
-fn write_samples(
-    first: Sample,
-    replay: &mut Replay<'_>,
-    zone: &TimeZone,
-    on_warnings: &mut dyn FnMut(&[CaptureWarning]),
-    write: &mut dyn FnMut(&[u8]) -> Result<()>,
-) -> Result<()> {
-    let (mut previous, mut sample) = (Sample::default(), first);
-    let mut text = Vec::new();
-    loop {
-        append_sample(&sample, zone, &mut text);
-        // A stream may end at any time.
-        if text.len() >= BLOCK_BYTES || !replay.is_file() {
-            write(&std::mem::take(&mut text))?;
-        }
-        std::mem::swap(&mut previous, &mut sample);
-        let found = replay.next(&previous, &mut sample);
-        on_warnings(&replay.take_warnings());
-        let is_recording = replay.header().is_some();
-        if !matches!(found, Ok(true)) || is_recording {
-            write(&text)?;
-            if is_recording {
-                bail!(
-                    "{}: a recording follows other samples; save it to a file of its own",
-                    sanitize(replay.name())
-                );
-            }
-            return found.map(drop);
-        }
-    }
-}
-
-/// Appends a sample as it is in a recording.
-fn append_sample(sample: &Sample, zone: &TimeZone, out: &mut Vec<u8>) {
-    let mut diskstats = Vec::new();
-    for device in &sample.devices {
-        write_line(device, &mut diskstats);
-    }
-    RecordFilter::default().write_sample(sample, &diskstats, zone, out);
 }

@@ -145,7 +145,7 @@ fn a_recording_is_converted_without_any_change() {
         .unwrap();
         writeln!(
             text,
-            "#blkstat {{\"monotonic_ns\":{second}000000000,\"complete\":true}}"
+            "#blkstat {{\"monotonic_ns\":1{second}000000000,\"complete\":true}}"
         )
         .unwrap();
     }
