@@ -418,8 +418,6 @@ fn write_seconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S:
 pub struct RecordFilter {
     /// Only the lines of these devices; all if empty.
     pub devices: Vec<String>,
-    /// At most this many columns, including major number, minor number and name.
-    pub columns: Option<usize>,
 }
 
 impl RecordFilter {
@@ -457,7 +455,7 @@ impl RecordFilter {
     }
 
     fn write_lines(&self, diskstats: &[u8], out: &mut Vec<u8>) {
-        if self.devices.is_empty() && self.columns.is_none() {
+        if self.devices.is_empty() {
             out.extend_from_slice(diskstats);
             end_line(out);
             return;
@@ -466,26 +464,11 @@ impl RecordFilter {
             let name = Words::new(line.trim_ascii_end())
                 .nth(2)
                 .map(String::from_utf8_lossy);
-            if !self.devices.is_empty()
-                && !name.is_some_and(|name| self.devices.iter().any(|d| *d == name))
-            {
-                continue;
+            if name.is_some_and(|name| self.devices.iter().any(|device| *device == name)) {
+                out.extend_from_slice(line);
+                end_line(out);
             }
-            out.extend_from_slice(
-                self.columns
-                    .map_or(line, |columns| first_columns(line, columns)),
-            );
-            end_line(out);
         }
-    }
-}
-
-/// Returns a line up to the end of this column, counted from 1; the whole line if it has fewer.
-fn first_columns(line: &[u8], columns: usize) -> &[u8] {
-    let mut words = Words::new(line.trim_ascii_end());
-    match columns.checked_sub(1).and_then(|before| words.nth(before)) {
-        Some(_) => &line[..line.trim_ascii_end().len() - words.rest.len()],
-        None => line,
     }
 }
 
@@ -580,29 +563,11 @@ mod writer_tests {
     }
 
     #[test]
-    fn longer_lines_are_cut_to_fourteen_columns_and_shorter_ones_kept() {
-        let text = written(
-            LINES,
-            &RecordFilter {
-                columns: Some(14),
-                ..RecordFilter::default()
-            },
-        );
-        assert!(
-            text.contains(
-                "\n   8       0 sda 1 2 3 4 5 6 7 8 9 10 11\n   8       1 sda1 1 2 3 4\ncpu "
-            ),
-            "{text}"
-        );
-    }
-
-    #[test]
     fn only_the_lines_of_the_selected_devices_are_written() {
         let text = written(
             LINES,
             &RecordFilter {
                 devices: vec!["sda1".into()],
-                ..RecordFilter::default()
             },
         );
         assert!(

@@ -104,7 +104,7 @@ const MAX_SAFE_DIGITS: usize = 19;
 /// The words of a line. Spaces, tabs and carriage returns separate them.
 pub(super) struct Words<'a> {
     /// The part of the line after the word read last.
-    pub(super) rest: &'a [u8],
+    rest: &'a [u8],
 }
 
 /// Where the line of a device begins, in a line that may have other words before it.

@@ -74,6 +74,11 @@ pub const REMOVED: &[Removed] = &[
         instead: CSV,
     },
     Removed {
+        command: "record",
+        option: "--columns",
+        instead: "'blkstat pt-diskstats' reads every recording; for an old pt-diskstats: awk '/^ *[0-9]/ {NF = 14} 1' FILE",
+    },
+    Removed {
         command: "export",
         option: "--alerts",
         instead: "'--print alert-rules' prints them",

@@ -79,7 +79,7 @@ pub struct Record {
     pub operands: Vec<String>,
     /// Write a capture of any form as a recording; - is standard input. Repeat it for the files of one recording
     #[arg(short, long, value_name = "CAPTURE")]
-    #[arg(conflicts_with_all = ["operands", "columns", "no_who", "rotate", "learn_baseline", "baseline"])]
+    #[arg(conflicts_with_all = ["operands", "no_who", "rotate", "learn_baseline", "baseline"])]
     pub from: Vec<PathBuf>,
     #[command(flatten)]
     pub range: RangeOptions,
@@ -89,9 +89,6 @@ pub struct Record {
     /// Interval between samples of a capture without timestamps
     #[arg(long, value_name = "TIME", value_parser = distance)]
     pub every: Option<Duration>,
-    /// Columns per device line; 14 for old versions of pt-diskstats
-    #[arg(long, value_name = "N", default_value = "all", value_parser = ["14", "all"])]
-    pub columns: String,
     /// Do not record cgroups and processes
     #[arg(long)]
     pub no_who: bool,
@@ -154,7 +151,6 @@ impl Record {
         let problem = Mutex::new(None);
         let filter = RecordFilter {
             devices: devices.clone(),
-            columns: (self.columns == "14").then_some(14),
         };
         let recorder = Recorder::new(
             &host.root,
