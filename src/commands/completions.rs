@@ -13,7 +13,7 @@ use clap_complete::engine::{
 use clap_complete::env::{Bash, EnvCompleter, Fish, Zsh};
 
 use crate::exit::Exit;
-use crate::report::json_csv::field_names;
+use crate::report::json_csv::all_fields;
 use crate::report::manual::names;
 use crate::report::native::sort_keys;
 use crate::report::who::SORT_KEYS;
@@ -70,7 +70,6 @@ pub(super) fn with_words(argument: Arg, command: &str) -> Arg {
         ("who", "sort") => who_sort_words,
         (_, "sort") => sort_words,
         ("blkstat", "fields") => fields,
-        ("blkstat", "columns") => columns,
         ("record", "operands") => devices,
         (_, "operands") => devices_and_files,
         ("help", "topic") => topics,
@@ -120,14 +119,10 @@ fn who_sort_words(typed: &OsStr) -> Vec<CompletionCandidate> {
     beginning_with(typed, SORT_KEYS)
 }
 
-/// Fields of JSON.
+/// Fields, by their names in JSON and by their titles in the table.
 fn fields(typed: &OsStr) -> Vec<CompletionCandidate> {
-    last_of_list(typed, field_names())
-}
-
-/// Columns of the table.
-fn columns(typed: &OsStr) -> Vec<CompletionCandidate> {
-    last_of_list(typed, sort_keys())
+    let names = all_fields().map(|(name, _)| name);
+    last_of_list(typed, names.chain(sort_keys()))
 }
 
 /// Returns the words that the last one of a list can become.
@@ -171,7 +166,7 @@ mod tests {
         let completed = values(&fields(OsStr::new("device,read_aw")));
         assert_eq!(completed, ["device,read_await_ms"]);
         assert_eq!(values(&fields(OsStr::new("util_p"))), ["util_pct"]);
-        let completed = values(&columns(OsStr::new("r/s,w_aw")));
+        let completed = values(&fields(OsStr::new("r/s,w_aw")));
         assert_eq!(completed, ["r/s,w_await"]);
     }
 

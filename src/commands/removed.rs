@@ -40,6 +40,16 @@ pub const REMOVED: &[Removed] = &[
     },
     Removed {
         command: VIEW,
+        option: "--show",
+        instead: "-o, with the long name --fields, chooses columns of the table as it does fields of JSON and CSV",
+    },
+    Removed {
+        command: VIEW,
+        option: "--times",
+        instead: "'-o time,r/s,r_await,w/s,w_await,util,verdict' begins each row with the time",
+    },
+    Removed {
+        command: VIEW,
         option: "--mounts",
         instead: "'blkstat devices' shows the mount points, and the files behind loop devices",
     },

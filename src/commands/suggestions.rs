@@ -29,7 +29,7 @@ const SYNONYMS: [(&str, &str); 14] = [
     ("--no-color", "--color never"),
     ("--regex", "--devices-regex"),
     ("--limit", "--top"),
-    ("--columns", "--show"),
+    ("--columns", "--fields"),
     ("--ignore", "--exclude"),
     ("--device-exclude", "--exclude"),
 ];

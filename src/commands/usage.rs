@@ -41,8 +41,8 @@ const GROUPS: [(&str, &[&str]); 4] = [
     (
         "Output",
         &[
-            "output", "force", "json", "csv", "influx", "fields", "columns", "sort", "top",
-            "width", "times", "color", "summary", "explain", "who", "no_who",
+            "output", "force", "json", "csv", "influx", "fields", "sort", "top", "width", "color",
+            "summary", "explain", "who", "no_who",
         ],
     ),
     ("Seldom needed", SELDOM),

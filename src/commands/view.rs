@@ -7,13 +7,15 @@ use super::follow::{Observer, Run, follow};
 use super::hindsight::open_view;
 use super::options::{
     ANY_FIRST, Host, SelectionOptions, SourceOptions, VerdictOptions, WidthOption, sort_key,
+    usage_error,
 };
 use super::suggestions::similar_command;
 use crate::console::RunContext;
 use crate::exit::Exit;
 use crate::intervals::{DeviceSelection, IntervalRows, NotFound};
-use crate::report::json_csv::{FieldList, LineFormat, Lines};
-use crate::report::native::{ColumnList, TableOptions, TableWriter, sort_value};
+use crate::report::json_csv::{FieldList, LineFormat, Lines, all_fields};
+use crate::report::layout::wrap;
+use crate::report::native::{ColumnList, TableOptions, TableWriter, sort_value, title_of_field};
 use crate::sanitize::sanitize;
 use crate::source::{Input, ScanScope};
 
@@ -33,9 +35,9 @@ pub struct View {
     /// Print a line of the InfluxDB protocol per device and interval
     #[arg(long, group = "lines")]
     influx: bool,
-    /// Print only these fields, in this order: names of JSON, column titles, or iostat's names
-    #[arg(long, value_name = "NAME,...", requires = "lines")]
-    fields: Option<FieldList>,
+    /// Show only these, in this order: names of JSON, column titles, or iostat's names; 'help' lists them
+    #[arg(short = 'o', long, value_name = "NAME,...")]
+    fields: Option<String>,
     /// Start with averages since boot
     #[arg(long, conflicts_with = "begin")]
     since_boot: bool,
@@ -50,17 +52,6 @@ pub struct View {
     total: bool,
     #[command(flatten)]
     width: WidthOption,
-    /// Show only these columns of the table, in this order: titles, names of JSON, or iostat's names
-    #[arg(
-        short = 'o',
-        long = "show",
-        value_name = "COLUMN,...",
-        conflicts_with = "lines"
-    )]
-    columns: Option<ColumnList>,
-    /// Begin the line of each device with the time
-    #[arg(short = 't', long)]
-    times: bool,
     /// Use colors; auto is on a terminal that has them
     #[arg(
         long,
@@ -87,17 +78,16 @@ pub struct View {
 
 impl View {
     pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
+        if self.fields.as_deref() == Some("help") {
+            context.emit(&mut fields_text(context.width()).into_bytes())?;
+            return Ok(Exit::Success);
+        }
+        let fields = match &self.fields {
+            Some(words) => Some(words.parse::<FieldList>().map_err(usage_error)?),
+            None => None,
+        };
         let (input, devices) = self.source.source(ANY_FIRST, host, context)?;
         let first_device = devices.first().cloned();
-        let options = TableOptions {
-            width: self.width.given(),
-            explain: self.explain,
-            who: self.who,
-            colors: self.has_colors(context),
-            saturation_threshold: self.verdicts.saturation_threshold,
-            has_times: self.times,
-            columns: self.columns.clone(),
-        };
         let input = Input {
             scans_io: input.scans_io && !self.no_who,
             scan_scope: if self.who {
@@ -131,10 +121,11 @@ impl View {
         };
         match format {
             Some(format) => {
-                let fields = self.fields.clone().unwrap_or_default();
+                let fields = fields.unwrap_or_default();
                 output.lines = Some(Lines { format, fields });
             }
             None => {
+                let options = self.table_options(fields.as_ref(), context)?;
                 let writer = TableWriter::new(&options, context.is_terminal, context.time_zone());
                 output.table = Some(writer);
             }
@@ -144,6 +135,54 @@ impl View {
         }
         follow(intervals, &mut output, context)
     }
+}
+
+impl View {
+    /// Returns how to draw the table with these columns.
+    ///
+    /// # Errors
+    /// If the table has no column for a field.
+    fn table_options(
+        &self,
+        fields: Option<&FieldList>,
+        context: &RunContext<'_>,
+    ) -> Result<TableOptions> {
+        let mut options = TableOptions {
+            width: self.width.given(),
+            explain: self.explain,
+            who: self.who,
+            colors: self.has_colors(context),
+            saturation_threshold: self.verdicts.saturation_threshold,
+            ..TableOptions::default()
+        };
+        if let Some(fields) = fields {
+            options.has_times = fields.names().any(|name| name == "time");
+            options.columns = Some(ColumnList::of_fields(fields.names()).map_err(usage_error)?);
+        }
+        Ok(options)
+    }
+}
+
+/// Returns what `-o` can choose: each field with its name in JSON, its title in the table, and its meaning.
+fn fields_text(width: usize) -> String {
+    const NAME_WIDTH: usize = 25;
+    const TITLE_WIDTH: usize = 9;
+    let mut text = String::from(
+        "Names for -o, with the titles of columns, which -o also takes, as it does the names of iostat.\n\
+         What has no title is only in JSON, CSV and lines of InfluxDB.\n\n",
+    );
+    for (name, meaning) in all_fields() {
+        let title = title_of_field(name).unwrap_or_default();
+        let mut term = format!("{name:NAME_WIDTH$}{title:TITLE_WIDTH$}");
+        for line in wrap(
+            meaning,
+            width.saturating_sub(NAME_WIDTH + TITLE_WIDTH).max(20),
+        ) {
+            text += &format!("{term}{line}\n");
+            term = " ".repeat(NAME_WIDTH + TITLE_WIDTH);
+        }
+    }
+    text
 }
 
 /// When to use colors.

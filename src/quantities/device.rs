@@ -112,7 +112,7 @@ quantities! {
     AWAIT_MS             "await_ms"             "rw_await" ReadsAndWrites LATENCY     "mean latency of the reads and writes completed"
     CONCURRENCY          "concurrency"          "rw_qu"    ReadsAndWrites MEAN_QUEUE  "mean number of reads and writes in the queue or being served"
 
-    REQUESTS_PER_S       "requests_per_s"       "iops"     Data           RATE        "reads, writes and discards completed per second"
+    REQUESTS_PER_S       "requests_per_s"       "tps"      Data           RATE        "reads, writes and discards completed per second"
     LONGEST_AWAIT_MS     "longest_await_ms"     "await"    Data           LONGEST     "the longest of the mean latencies of reads, writes and discards"
 
     SATURATION           "saturation"           "sat"      All            HIGHEST     "the highest saturation of reads, writes and flushes"
@@ -154,7 +154,7 @@ pub static CHARTED: [Quantity; 25] = [
 ];
 
 /// Names of iostat that are not titles here, with ours in JSON.
-const IOSTAT_NAMES: [(&str, &str); 25] = [
+const IOSTAT_NAMES: [(&str, &str); 24] = [
     ("rMB/s", "read_kib_per_s"),
     ("wMB/s", "write_kib_per_s"),
     ("dMB/s", "discard_kib_per_s"),
@@ -179,7 +179,6 @@ const IOSTAT_NAMES: [(&str, &str); 25] = [
     ("avgqu-sz", "queue"),
     ("%util", "util_pct"),
     ("util%", "util_pct"),
-    ("tps", "requests_per_s"),
 ];
 
 /// Returns the quantity that a word names in any case: by its title, its name in JSON, or iostat's name.

@@ -19,6 +19,7 @@ use crate::quantities::device::*;
 use crate::quantities::host::*;
 use crate::quantities::{Quantity, Unit};
 use crate::report::evidence::{evidence_sentences, health_text, nfs_wait_text};
+use crate::typo::did_you_mean;
 
 /// A field: its name, a sentence part about it for the reference, and its value.
 #[derive(Debug)]
@@ -26,6 +27,16 @@ struct Column {
     name: &'static str,
     meaning: &'static str,
     value: Value,
+}
+
+impl Column {
+    /// Its title in the table; its name if it is of no quantity of a device.
+    fn title(&self) -> &'static str {
+        match self.value {
+            OfDevice(quantity) => quantity.title,
+            _ => self.name,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -303,7 +314,7 @@ const COLUMNS: &[Column] = &[
     device(&AWAIT_MS),
 ];
 
-/// Fields that only `--fields` adds: they follow from others.
+/// Fields that only `-o` adds: they follow from others.
 static DERIVED: &[Column] = &[
     device(&REQUESTS_PER_S),
     device(&KIB_PER_S),
@@ -316,9 +327,12 @@ pub(super) fn fields() -> impl Iterator<Item = (&'static str, &'static str)> {
     COLUMNS.iter().map(|column| (column.name, column.meaning))
 }
 
-/// Returns the names of all fields.
-pub fn field_names() -> impl Iterator<Item = &'static str> {
-    COLUMNS.iter().chain(DERIVED).map(|column| column.name)
+/// Returns everything that `-o` can choose, by its name, with its meaning.
+pub fn all_fields() -> impl Iterator<Item = (&'static str, &'static str)> {
+    COLUMNS
+        .iter()
+        .chain(DERIVED)
+        .map(|column| (column.name, column.meaning))
 }
 
 /// The fields of a line, in their order.
@@ -331,6 +345,13 @@ impl Default for FieldList {
     }
 }
 
+impl FieldList {
+    /// The names of the fields in JSON.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.0.iter().map(|column| column.name)
+    }
+}
+
 impl FromStr for FieldList {
     type Err = String;
 
@@ -338,20 +359,21 @@ impl FromStr for FieldList {
     fn from_str(words: &str) -> Result<Self, String> {
         let mut fields = Vec::new();
         for word in words.split(',').map(str::trim) {
-            let name = match find(word) {
-                Some(quantity) => quantity.name,
-                None => word,
-            };
-            let mut all = COLUMNS.iter().chain(DERIVED);
-            let Some(column) = all.find(|column| column.name.eq_ignore_ascii_case(name)) else {
-                return Err(format!(
-                    "there is no field '{word}'; 'blkstat help json' lists them"
-                ));
-            };
-            fields.push(column);
+            fields.push(find_field(word).ok_or_else(|| {
+                let known = COLUMNS.iter().chain(DERIVED);
+                let known = known.flat_map(|column| [column.name, column.title()]);
+                let end = did_you_mean(word, known, "'-o help' lists them");
+                format!("-o: there is no field '{word}'{end}")
+            })?);
         }
         Ok(Self(fields))
     }
+}
+
+fn find_field(word: &str) -> Option<&'static Column> {
+    let name = find(word).map_or(word, |quantity| quantity.name);
+    let mut all = COLUMNS.iter().chain(DERIVED);
+    all.find(|column| column.name.eq_ignore_ascii_case(name))
 }
 
 /// Lines for other programs, one for each device of an interval.
@@ -365,7 +387,7 @@ impl Lines {
     /// Writes the text before the first interval.
     pub fn begin(&self, out: &mut Vec<u8>) {
         if self.format == LineFormat::Csv {
-            let names: Vec<&str> = self.fields.0.iter().map(|column| column.name).collect();
+            let names: Vec<&str> = self.fields.names().collect();
             out.extend_from_slice(names.join(",").as_bytes());
             out.push(b'\n');
         }

@@ -1,7 +1,6 @@
 //! The columns of the table and the keys to sort devices by, as data, with their cells.
 
 use std::borrow::Cow;
-use std::str::FromStr;
 
 use super::Emphasis;
 use crate::intervals::{DeviceActivity, DeviceInterval, OngoingIncident};
@@ -15,7 +14,6 @@ use crate::report::layout::number_format::{
     queue_figure, size_figure, time_figure,
 };
 use crate::sanitize::sanitize;
-use crate::typo::did_you_mean;
 
 /// The width of the verdict, with the blank before it.
 pub(super) const VERDICT_WIDTH: usize = 10;
@@ -127,6 +125,10 @@ static MORE_KEYS: &[Column] = &[
         title: "util_ub",
         ..key(&UTIL_UPPER_BOUND_PCT)
     },
+    key(&READ_MERGES_PER_S),
+    key(&WRITE_MERGES_PER_S),
+    key(&DISCARD_MERGES_PER_S),
+    key(&FLUSH_SATURATION),
     key(&REQUESTS_PER_S),
     key(&KIB_PER_S),
     key(&SATURATION),
@@ -264,29 +266,42 @@ fn keys() -> impl Iterator<Item = &'static Column> {
     COLUMNS.iter().chain(MORE_KEYS)
 }
 
+/// The fields that begin a row: the time if it is chosen, and the device always.
+const BEGIN_OF_ROW: [&str; 2] = ["time", "device"];
+
 /// Columns chosen by their names.
 #[derive(Clone, Debug)]
 pub struct ColumnList(pub(super) Vec<&'static Column>);
 
-impl FromStr for ColumnList {
-    type Err = String;
-
-    /// Parses titles, names in JSON or names of iostat, with commas between them.
-    fn from_str(words: &str) -> Result<Self, String> {
+impl ColumnList {
+    /// The columns of these fields, by their names in JSON. The time and the device are not among them: they begin a row.
+    ///
+    /// # Errors
+    /// If the table has no column for a field.
+    pub fn of_fields(names: impl Iterator<Item = &'static str>) -> Result<Self, String> {
         let mut columns = Vec::new();
-        for word in words.split(',').map(str::trim) {
-            let title = find(word).map_or(word, |quantity| quantity.title);
-            let column = keys().find(|column| column.title.eq_ignore_ascii_case(title));
-            columns.push(column.ok_or_else(|| {
-                let end = did_you_mean(word, sort_keys(), "'blkstat help columns' lists them");
-                format!("there is no column '{word}'{end}")
+        for name in names.filter(|name| !BEGIN_OF_ROW.contains(name)) {
+            columns.push(column_of(name).ok_or_else(|| {
+                format!("-o: the table has no '{name}'; --json, --csv and --influx have it")
             })?);
         }
         Ok(Self(columns))
     }
 }
 
-/// Returns the names of the sort keys: the column titles, `util_ub` for `≤util`, and `iops`, `MiB/s`, `await`.
+fn column_of(name: &str) -> Option<&'static Column> {
+    keys().find(|column| column.quantity.name == name)
+}
+
+/// Returns the title of a field in the table, by its name in JSON; `None` if the table cannot show it.
+pub fn title_of_field(name: &'static str) -> Option<&'static str> {
+    if BEGIN_OF_ROW.contains(&name) {
+        return Some(name);
+    }
+    Some(column_of(name)?.title)
+}
+
+/// Returns the names of the sort keys: the column titles, `util_ub` for `≤util`, and those of fields without a column.
 pub fn sort_keys() -> impl Iterator<Item = &'static str> {
     keys().map(|key| key.title)
 }

@@ -11,7 +11,7 @@ pub(super) use self::columns::columns_with_meanings;
 use self::columns::{COLUMNS, Column, UNSPLIT, VERDICT_WIDTH, VERDICT_WIDTH_WITH_TIME};
 #[cfg(feature = "top")]
 pub(crate) use self::columns::{Cell, cell, incident_time, see_text};
-pub use self::columns::{ColumnList, sort_keys, sort_value};
+pub use self::columns::{ColumnList, sort_keys, sort_value, title_of_field};
 #[cfg(feature = "top")]
 pub(crate) use self::lines::{
     available_cpu_text, event_text, header_line, state_message, who_line,

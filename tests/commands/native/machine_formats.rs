@@ -85,26 +85,62 @@ fn table_json_and_csv_have_the_same_lines() {
 #[test]
 fn fields_are_chosen_by_the_names_of_json_of_titles_and_of_iostat() {
     let from = "--from fixtures/captures/mixed.txt loop0";
-    let named = "time_s,device,read_kib_per_s,queue,util_pct,longest_await_ms";
-    let (expected, err, code) = output(&format!("--csv --fields {named} {from}"), "");
-    assert_eq!((err.as_str(), code), ("", 0));
-    assert!(expected.starts_with(&format!("{named}\n")), "{expected}");
+    let named = "time,device,iops,read_kib_per_s,queue,util_pct,longest_await_ms,verdict";
+    let of_table = |fields: &str| output(&format!("-o {fields} {from}"), "").0;
+    let of_csv = |fields: &str| output(&format!("--csv --fields {fields} {from}"), "").0;
+    assert!(of_csv(named).starts_with(&format!("{named}\n")));
+    let titles = "time     device      r+w/s rMiB/s queue  util   await        verdict\n";
+    assert!(of_table(named).contains(titles), "{}", of_table(named));
     for fields in [
-        "time_s,device,rMiB/s,queue,util,await",
-        "TIME_S,device,rkB/s,aqu-sz,%util,await",
+        "time,device,r+w/s,rMiB/s,queue,util,await,verdict",
+        "TIME,device,iops,rkB/s,aqu-sz,%util,await,Verdict",
     ] {
-        let (out, _, _) = output(&format!("--csv --fields {fields} {from}"), "");
-        assert_eq!(out, expected, "{fields}");
+        assert_eq!(of_csv(fields), of_csv(named), "{fields}");
+        assert_eq!(of_table(fields), of_table(named), "{fields}");
     }
-    let (json, _, _) = output(&format!("--json --fields util,device {from}"), "");
+    let (json, _, _) = output(&format!("--json -o util,device {from}"), "");
     assert!(json.starts_with("{\"util_pct\":"), "{json}");
-    let (_, err, code) = output(&format!("--json --fields device,nosuch {from}"), "");
-    assert!(
-        code == 2 && err.contains("there is no field 'nosuch'"),
-        "{err}"
-    );
-    let (_, err, code) = output("--fields device 1 1", "");
-    assert!(code == 2 && err.contains("--json"), "{err}");
+    for (options, message) in [
+        (
+            "--json -o device,xyzzy",
+            "-o: there is no field 'xyzzy'; '-o help' lists them",
+        ),
+        (
+            "-o r_awiat",
+            "-o: there is no field 'r_awiat'; did you mean 'r_await'?",
+        ),
+        (
+            "-o r/s,host",
+            "-o: the table has no 'host'; --json, --csv and --influx have it",
+        ),
+    ] {
+        let (out, err, code) = output(&format!("{options} {from}"), "");
+        assert_eq!((out.as_str(), code), ("", 2), "{options}");
+        assert_eq!(err, format!("blkstat: {message}\n"));
+    }
+}
+
+/// Every name that the help of `-o` lists is accepted, by the table if it has a title there.
+#[test]
+fn what_o_help_lists_can_be_chosen() {
+    let (help, err, code) = output("-o help", "");
+    assert_eq!((err.as_str(), code), ("", 0));
+    let (_, list) = help.split_once("\n\n").unwrap();
+    let (mut names, mut titles) = (Vec::new(), Vec::new());
+    for line in list.lines() {
+        names.push(line[..25].trim());
+        let title: String = line.chars().skip(25).take(9).collect();
+        if title != " ".repeat(9) {
+            titles.push(title.trim().to_owned());
+        }
+    }
+    let from = "fixtures/captures/mixed.txt loop0 --end 18:28:10";
+    let (csv, _, _) = output(&format!("--csv -o {} {from}", names.join(",")), "");
+    assert_eq!(csv.lines().next(), Some(names.join(",").as_str()));
+    let (table, err, _) = output(&format!("-o {} {from}", titles.join(",")), "");
+    assert_eq!(err, "");
+    let shown = table.lines().find(|line| line.starts_with("time")).unwrap();
+    assert_eq!(shown.split_whitespace().collect::<Vec<_>>(), titles);
 }
 
 #[test]

@@ -108,7 +108,7 @@ fn mistaken_arguments_are_answered_with_a_suggestion() {
         ),
         (
             "-o r_awiat",
-            "invalid value 'r_awiat' for '--show <COLUMN,...>': there is no column 'r_awiat'; did you mean 'r_await'?; see blkstat --help",
+            "-o: there is no field 'r_awiat'; did you mean 'r_await'?",
         ),
         (
             "--no-color",
@@ -128,7 +128,7 @@ fn mistaken_arguments_are_answered_with_a_suggestion() {
         ),
         (
             "--columns r/s",
-            "unexpected argument '--columns' found; did you mean '--show'?",
+            "unexpected argument '--columns' found; did you mean '--fields'?",
         ),
         (
             "--ignore loop",
@@ -267,9 +267,7 @@ fn short_options_are_the_long_ones_in_every_command() {
     used.sort();
     assert_eq!(
         used,
-        [
-            "-V", "-a", "-f", "-h", "-j", "-o", "-o", "-p", "-s", "-t", "-w"
-        ]
+        ["-V", "-a", "-f", "-h", "-j", "-o", "-o", "-p", "-s", "-w"]
     );
 }
 
