@@ -42,9 +42,6 @@ pub struct Latency {
     /// Print a JSON object per device
     #[arg(short, long, conflicts_with = "csv")]
     json: bool,
-    /// Also print the buckets of the histograms (with --json)
-    #[arg(long, requires = "json")]
-    buckets: bool,
     /// Print lines of CSV
     #[arg(long)]
     csv: bool,
@@ -253,12 +250,8 @@ impl Observer for Output<'_> {
         };
         let (width, out) = (self.latency.width.or_available(context), &mut self.text);
         match *self.latency {
-            Latency {
-                json: true,
-                buckets,
-                ..
-            } => lines(&interval, LineFormat::Json, buckets, out),
-            Latency { csv: true, .. } => lines(&interval, LineFormat::Csv, false, out),
+            Latency { json: true, .. } => lines(&interval, LineFormat::Json, out),
+            Latency { csv: true, .. } => lines(&interval, LineFormat::Csv, out),
             Latency { heatmap: true, .. } => heatmap(&interval, width, &self.time_zone, out),
             _ => table(&interval, width, &self.time_zone, out),
         }

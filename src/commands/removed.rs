@@ -84,6 +84,11 @@ pub const REMOVED: &[Removed] = &[
         instead: CSV,
     },
     Removed {
+        command: "latency",
+        option: "--buckets",
+        instead: "--heatmap shows the histograms, and --json has their percentiles",
+    },
+    Removed {
         command: "record",
         option: "--columns",
         instead: "'blkstat pt-diskstats' reads every recording; for an old pt-diskstats: awk '/^ *[0-9]/ {NF = 14} 1' FILE",

@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use Field::{Json, Name, Number, Text, Time, Whole};
+use Field::{Name, Number, Text, Time, Whole};
 use jiff::tz::TimeZone;
 
 use super::interval::{TracedDevice, TracedInterval};
@@ -29,7 +29,6 @@ pub struct LatencyInterval<'a> {
 }
 
 const PERCENTILE_NAMES: [&str; 4] = ["p50", "p95", "p99", "p999"];
-const NS_PER_MS: f64 = 1e6;
 
 /// The fields of a device in their order. `src/manual/json.md` says what they mean.
 fn fields_of<'a>(
@@ -70,36 +69,11 @@ fn fields_of<'a>(
     fields
 }
 
-/// Appends the lines of an interval as JSON objects or as CSV; only JSON can have buckets.
-pub fn lines(
-    interval: &LatencyInterval<'_>,
-    format: LineFormat,
-    has_buckets: bool,
-    out: &mut Vec<u8>,
-) {
+/// Appends the lines of an interval as JSON objects or as CSV.
+pub fn lines(interval: &LatencyInterval<'_>, format: LineFormat, out: &mut Vec<u8>) {
     for device in &interval.devices {
-        let mut fields = fields_of(interval, device);
-        for kind in RequestKind::ALL.into_iter().filter(|_| has_buckets) {
-            let buckets = buckets_json(device.latencies.get(&kind));
-            fields.push((buckets_name(kind), Json(buckets)));
-        }
-        push_line(fields.into_iter(), format, out);
+        push_line(fields_of(interval, device).into_iter(), format, out);
     }
-}
-
-fn buckets_name(kind: RequestKind) -> String {
-    format!("{}_buckets", kind_text(kind))
-}
-
-/// Returns the buckets of a histogram: the smallest latency, the largest, and the number of requests of each.
-fn buckets_json(histogram: Option<&LatencyHistogram>) -> String {
-    let ms = |ns: u64| ns as f64 / NS_PER_MS;
-    let buckets = histogram.into_iter().flat_map(LatencyHistogram::buckets);
-    let buckets: Vec<_> = buckets
-        .map(|one| (ms(one.lower_ns), ms(one.upper_ns), one.count))
-        .collect();
-    // Numbers can always be written.
-    serde_json::to_string(&buckets).unwrap_or_default()
 }
 
 /// Appends the names of the columns.

@@ -99,7 +99,6 @@ fn invalid_arguments_are_usage_errors() {
     for (options, expected) in [
         ("--json --csv", "cannot be used with"),
         ("--heatmap --json", "cannot be used with"),
-        ("--buckets", "--json"),
         (
             "--max-overhead 0",
             "expected a percentage above 0, up to 100",

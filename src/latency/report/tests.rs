@@ -74,9 +74,9 @@ fn heatmap_text(width: usize, traced: &TracedInterval) -> String {
     })
 }
 
-fn json_text(has_buckets: bool, traced: &TracedInterval) -> Value {
+fn json_text(traced: &TracedInterval) -> Value {
     serde_json::from_str(&printed(traced, |interval, out| {
-        lines(interval, LineFormat::Json, has_buckets, out)
+        lines(interval, LineFormat::Json, out)
     }))
     .unwrap()
 }
@@ -111,10 +111,10 @@ fn the_heat_map_has_a_line_for_each_kind_of_request() {
 
 #[test]
 fn json_and_csv_have_the_same_fields() {
-    let json = json_text(false, &traced());
+    let json = json_text(&traced());
     let csv = printed(&traced(), |interval, out| {
         csv_header(out);
-        lines(interval, LineFormat::Csv, false, out);
+        lines(interval, LineFormat::Csv, out);
     });
     let (names, values) = csv.trim_end().split_once('\n').unwrap();
     assert_eq!(json.as_object().unwrap().len(), names.split(',').count());
@@ -152,22 +152,6 @@ fn the_manual_says_what_each_field_means() {
     for name in String::from_utf8(names).unwrap().trim_end().split(',') {
         assert!(own.contains(&format!("`{name}`")), "{name}");
     }
-}
-
-#[test]
-fn buckets_are_those_of_the_kernel() {
-    let json = json_text(true, &traced());
-    assert_eq!(
-        json["read_buckets"][0],
-        serde_json::json!([0.1, 0.100199, 90])
-    );
-    assert_eq!(
-        (
-            json["read_buckets"].as_array().unwrap().len(),
-            &json["write_buckets"]
-        ),
-        (3, &serde_json::json!([]))
-    );
 }
 
 #[test]
@@ -230,7 +214,7 @@ fn failed_requests_are_named_with_their_errors() {
     let text = table_text(100, &traced);
     let note = r"(sd\u{1b}a failed requests: Connection timed out 1, Input/output error 3)";
     assert!(text.lines().any(|line| line == note), "{text}");
-    let json = json_text(false, &traced);
+    let json = json_text(&traced);
     assert_eq!(json["failed_requests"], 4);
     assert_eq!(
         json["errors"],

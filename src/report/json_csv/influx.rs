@@ -69,7 +69,7 @@ fn push_value(value: Field<'_>, out: &mut Vec<u8>) {
     match value {
         Field::Text(Some(text)) => push_string(text, out),
         Field::Word(Some(word)) => push_string(word, out),
-        Field::Name(Some(text)) | Field::Json(text) => push_string(&text, out),
+        Field::Name(Some(text)) => push_string(&text, out),
         Field::Flag(Some(flag)) => out.extend_from_slice(flag.to_string().as_bytes()),
         Field::Time(Some(time)) => push_string(&time_text(time), out),
         Field::Number(Some(number)) if number.is_finite() => push_number(number, out),
