@@ -281,7 +281,7 @@ fn run_native(command: &Command, host: &Host, context: &mut RunContext<'_>) -> R
                 pt_diskstats::parse(arguments, &host.root, context.environment, &read_text_file)?;
             return pt_diskstats::run(&options, context);
         }
-        Command::Service(service) => service.text().into_bytes(),
+        Command::Service(service) => service.text().into(),
         Command::Completions { shell } => shell.script()?,
         Command::Help { topic } if topic.is_empty() => return print_help("help", context),
         Command::Help { topic } => return print_help(&topic.join(" "), context),

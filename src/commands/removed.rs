@@ -124,6 +124,11 @@ pub const REMOVED: &[Removed] = &[
         instead: "the file is written every 15 s; a timer can call 'export --once' at other times",
     },
     Removed {
+        command: "service",
+        option: "--program",
+        instead: "the units start /usr/bin/blkstat; for another path, pipe them through sed 's|/usr/bin/blkstat|PATH|'",
+    },
+    Removed {
         command: ANY,
         option: "--host",
         instead: "give each host a file of its own, as with 'grep ^db1: FILE | blkstat --from -'",

@@ -108,22 +108,6 @@ fn a_unit_hides_nothing_that_blkstat_reads() {
 }
 
 #[test]
-fn a_unit_starts_the_program_that_is_given() {
-    let unit = printed("recorder --program /opt/blkstat-0.2/bin/blkstat");
-    assert!(
-        values(&unit, "ExecStart")[0].starts_with("/opt/blkstat-0.2/bin/blkstat record "),
-        "{unit}"
-    );
-    for path in ["blkstat", "/a b", "/a%n", "/a\nUser=root", "/$A", "/\"a"] {
-        let run = crate::support::program::blkstat("service recorder --program")
-            .args([path])
-            .run();
-        assert_eq!((run.out.as_str(), run.code), ("", 2), "{path:?}");
-        assert!(
-            run.err.lines().count() == 1 && run.err.contains("expected an absolute path"),
-            "{}",
-            run.err
-        );
-    }
+fn an_unknown_file_is_a_usage_error() {
     assert_eq!(output("service nosuch", "").2, 2);
 }
