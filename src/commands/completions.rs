@@ -73,7 +73,6 @@ pub(super) fn with_words(argument: Arg, command: &str) -> Arg {
         ("record", "operands") => devices,
         (_, "operands") => devices_and_files,
         ("help", "topic") => topics,
-        ("man", "name") => pages,
         _ => return argument,
     };
     argument.add(ArgValueCompleter::new(words))
@@ -140,11 +139,6 @@ fn last_of_list(
         candidates.push(word.add_prefix(before));
     }
     candidates
-}
-
-/// Pages of the manual.
-fn pages(typed: &OsStr) -> Vec<CompletionCandidate> {
-    beginning_with(typed, names())
 }
 
 /// Pages of the manual, and columns.

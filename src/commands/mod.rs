@@ -17,13 +17,12 @@ mod report;
 mod service;
 mod suggestions;
 mod top;
-mod usage;
 mod version;
 mod view;
 mod who;
 
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -32,12 +31,11 @@ use signal_hook::consts::SIGHUP;
 
 pub use self::completions::COMPLETION_VARIABLE;
 use self::completions::Shell;
-use self::help::{command, manual_text, print_help};
+use self::help::{command, help_text, print_help, write_man_pages};
 pub use self::options::Host;
 pub use self::record::Record;
 use self::removed::find_removed;
 use self::suggestions::{is_command, message_for_unknown_option};
-use self::usage::help_text;
 use self::version::Version;
 use crate::console::{ArgError, RunContext, is_closed_pipe, is_unread};
 use crate::exit::{Exit, NoData};
@@ -132,21 +130,19 @@ pub enum Command {
     Service(service::Service),
     /// Print the version
     Version(Version),
-    /// Print a manual page for man(1)
-    #[command(override_usage = "blkstat man [NAME | --list]")]
+    /// Write pages for man(1): that of the program and of each command
+    #[command(override_usage = "blkstat man DIR")]
     Man {
-        /// A command or a topic (default: the program), or the name of the page's file
-        name: Option<String>,
-        /// Print the names of the files of all pages
-        #[arg(long, conflicts_with = "name")]
-        list: bool,
+        /// Directory to write them to
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
     },
-    /// Show the manual: a command, a topic, or a word such as a column
-    #[command(override_usage = "blkstat help [COMMAND | TOPIC | WORD]")]
+    /// Show the manual: a command, a topic, or a name such as a column
+    #[command(override_usage = "blkstat help [COMMAND | TOPIC | NAME]")]
     Help {
-        /// A command, a topic, or a word to look up: a column, field, verdict, metric or option
-        #[arg(allow_hyphen_values = true)]
-        topic: Vec<String>,
+        /// A command, a topic, or a name: a column, field, verdict or metric
+        #[arg(default_value = "help", hide_default_value = true)]
+        topic: String,
     },
 }
 
@@ -283,9 +279,11 @@ fn run_native(command: &Command, host: &Host, context: &mut RunContext<'_>) -> R
         }
         Command::Service(service) => service.text().into(),
         Command::Completions { shell } => shell.script()?,
-        Command::Help { topic } if topic.is_empty() => return print_help("help", context),
-        Command::Help { topic } => return print_help(&topic.join(" "), context),
-        Command::Man { name, list } => manual_text(name.as_deref(), *list)?.into_bytes(),
+        Command::Help { topic } => return print_help(topic, context),
+        Command::Man { directory } => {
+            write_man_pages(directory)?;
+            return Ok(Exit::Success);
+        }
     };
     context.emit(&mut text)?;
     Ok(Exit::Success)

@@ -224,7 +224,8 @@ pub struct Host {
         value_name = "DIR",
         default_value = "/",
         global = true,
-        hide_default_value = true
+        hide_default_value = true,
+        hide_short_help = true
     )]
     pub root: PathBuf,
     /// The files that may hold its baselines; the first that exists counts.
@@ -383,19 +384,19 @@ impl SelectionOptions {
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct CaptureOptions {
     /// Treat warnings about a capture as errors
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(super) strict: bool,
     /// Judge a capture as it comes, like the live host, without hindsight
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(super) as_live: bool,
     /// Interval between samples of a capture without timestamps
-    #[arg(long, value_name = "TIME", value_parser = distance)]
+    #[arg(long, value_name = "TIME", value_parser = distance, hide_short_help = true)]
     pub(super) every: Option<Duration>,
     /// Devices below another one, for a capture without /sys: dm-0=sda,sdb; repeatable
-    #[arg(long, value_name = "DEVICE=BELOW,...", value_parser = stacked)]
+    #[arg(long, value_name = "DEVICE=BELOW,...", value_parser = stacked, hide_short_help = true)]
     pub(super) stack: Vec<Stacked>,
     /// Class of a device if /sys does not show it: hdd, ssd, nvme, network; repeatable
-    #[arg(long = "class", value_name = "DEVICE=CLASS", value_parser = class)]
+    #[arg(long = "class", value_name = "DEVICE=CLASS", value_parser = class, hide_short_help = true)]
     pub(super) classes: Vec<(String, DeviceClass)>,
 }
 
@@ -435,10 +436,10 @@ fn stacked(word: &str) -> Result<Stacked, String> {
 /// The options that select a range of time of a capture.
 #[derive(Args, Clone, Debug, Default)]
 pub struct RangeOptions {
-    /// Begin at T: 16:04, -10m from the end, +5m from the start
+    /// Begin at 16:04, -10m from the end, +5m from the start
     #[arg(long, value_name = "T", allow_hyphen_values = true)]
     begin: Option<TimePoint>,
-    /// End at T, as for --begin
+    /// End at this time, as for --begin
     #[arg(long, value_name = "T", allow_hyphen_values = true)]
     end: Option<TimePoint>,
 }
@@ -469,10 +470,10 @@ impl RangeOptions {
 #[derive(Args, Clone, Debug)]
 pub(super) struct VerdictOptions {
     /// Multiple of the unloaded latency that counts as saturated
-    #[arg(long, value_name = "MULTIPLE", default_value_t = 3.0, value_parser = multiple)]
+    #[arg(long, value_name = "MULTIPLE", default_value_t = 3.0, value_parser = multiple, hide_short_help = true)]
     pub(super) saturation_threshold: f64,
     /// Known limit of reads and writes combined, such as that of a cloud volume
-    #[arg(long, value_name = "IOPS[,MiB/s]", value_parser = cap)]
+    #[arg(long, value_name = "IOPS[,MiB/s]", value_parser = cap, hide_short_help = true)]
     pub(super) cap: Option<StatedCap>,
     #[command(flatten)]
     pub(super) baseline: BaselineOptions,
@@ -501,13 +502,13 @@ impl VerdictOptions {
 #[derive(Args, Clone, Debug, Default)]
 pub struct BaselineOptions {
     /// Read unloaded latencies from a file saved with analyze --save-baseline
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["baseline_ms", "no_baseline"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["baseline_ms", "no_baseline"], hide_short_help = true)]
     baseline: Option<PathBuf>,
     /// Unloaded latency of reads and of writes, in milliseconds
-    #[arg(long, value_name = "R[,W]", value_parser = baseline_ms, conflicts_with = "no_baseline")]
+    #[arg(long, value_name = "R[,W]", value_parser = baseline_ms, conflicts_with = "no_baseline", hide_short_help = true)]
     baseline_ms: Option<DeviceBaseline>,
     /// Ignore saved baselines, including those in a recording
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(super) no_baseline: bool,
 }
 

@@ -124,6 +124,11 @@ pub const REMOVED: &[Removed] = &[
         instead: "the file is written every 15 s; a timer can call 'export --once' at other times",
     },
     Removed {
+        command: "man",
+        option: "--list",
+        instead: "'blkstat man DIR' writes all man pages to a directory",
+    },
+    Removed {
         command: "service",
         option: "--program",
         instead: "the units start /usr/bin/blkstat; for another path, pipe them through sed 's|/usr/bin/blkstat|PATH|'",

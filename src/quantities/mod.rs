@@ -4,8 +4,10 @@
 
 pub mod device;
 pub mod host;
+mod verdict;
 
 pub use host::HostQuantity;
+pub use verdict::verdict_meaning;
 
 use crate::counters::Columns;
 use crate::judge::{IoDirection, Judged};

@@ -236,15 +236,12 @@ fn the_first_commands_of_the_readme_run_the_program_and_the_tests_of_the_checks(
 #[test]
 fn documents_are_short() {
     for (path, text) in documents() {
-        let (max_lines, is_readme) = (
-            if is_of_manual(&path) { 200 } else { 230 },
-            path == Path::new("README.md"),
-        );
+        let is_readme = path == Path::new("README.md");
         if !is_readme && !is_of_manual(&path) {
             continue;
         }
         assert!(
-            text.lines().count() <= max_lines,
+            text.lines().count() <= 230,
             "{}: {} lines",
             path.display(),
             text.lines().count()

@@ -92,7 +92,7 @@ pub struct Export {
     /// Export only devices whose name matches
     #[arg(long, value_name = "REGEX")]
     devices_regex: Option<String>,
-    /// Leave out devices whose name matches; node_exporter's pattern: '^(z?ram|loop|fd|(h|s|v|xv)d[a-z]|nvme\d+n\d+p)\d+$'
+    /// Leave out devices whose name matches, such as '^loop'
     #[arg(long, value_name = "REGEX")]
     exclude: Option<String>,
     /// Include partitions

@@ -54,7 +54,7 @@ pub(super) const OPERANDS: &[Operand] = &[
     ("[INTERVAL]", "1, 0.5, 100ms, 2s, 1m (default 1 s)"),
     (
         "[COUNT]",
-        "Number of intervals, between COUNT + 1 samples (default: until Ctrl-C)",
+        "Intervals between COUNT + 1 samples (default: until Ctrl-C)",
     ),
 ];
 

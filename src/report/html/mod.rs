@@ -21,12 +21,12 @@ use crate::capture::RecordingHeader;
 use crate::intervals::UsageHistory;
 use crate::intervals::series::{Extent, TimeSpan};
 use crate::judge::{DeviceReport, Verdict};
+use crate::quantities::verdict_meaning;
 use crate::report::analysis::{
     AnalysisReport, departure_sentences, devices_worst_first, host_sentences,
     not_the_disk_sentences,
 };
 use crate::report::layout::sentence_numbers::{counted, duration};
-use crate::report::manual::verdict_meanings;
 use crate::report::scale::without_zeros;
 use crate::sanitize::{json_string, sanitize, shell_word};
 
@@ -463,14 +463,12 @@ fn unbroken(file: &str) -> String {
 /// Returns the explanations, folded.
 fn guide() -> String {
     let mut verdicts = String::new();
-    for (name, meaning) in verdict_meanings() {
-        let (class, name) = match &*name {
-            "-" => ("unknown", "no verdict"),
-            name => (name, name),
-        };
+    for verdict in Verdict::ALL.map(Some).into_iter().chain([None]) {
+        let class = verdict.map_or("unknown", Verdict::name);
+        let name = verdict.map_or("no verdict", Verdict::name);
         verdicts += &format!(
             "<dt><span class=\"tag {class}\">{name}</span><dd>{}",
-            escape(&meaning)
+            escape(verdict_meaning(verdict))
         );
     }
     unbroken(GUIDE).replace("{verdicts}", &verdicts)

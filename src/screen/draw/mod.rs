@@ -19,10 +19,10 @@ use super::regions::Regions;
 use super::theme::{BOLD, REVERSED};
 use crate::intervals::{DeviceActivity, DeviceInterval, IntervalHeader};
 use crate::judge::Verdict;
+use crate::quantities::verdict_meaning;
 use crate::report::evidence::verdict_mark;
 use crate::report::layout::number_format::{duration, number};
 use crate::report::layout::{ellipsize, format_time, wrap};
-use crate::report::manual::verdict_meanings;
 use crate::report::native::{Emphasis, available_cpu_text, header_line, see_text};
 use crate::sanitize::sanitize;
 use crate::terminal::to_ascii;
@@ -491,18 +491,11 @@ impl App {
             "Verdicts, most severe first, with their marks".to_owned(),
             BOLD,
         )]);
-        for (name, meaning) in verdict_meanings() {
-            let verdict = Verdict::ALL
-                .into_iter()
-                .find(|verdict| verdict.name() == name);
+        for verdict in Verdict::ALL.map(Some).into_iter().chain([None]) {
+            let name = verdict.map_or("-", Verdict::name);
             let term = format!("{} {name}", verdict_mark(verdict));
-            self.push_term(
-                &term,
-                self.options.theme.verdict(verdict),
-                &meaning,
-                width,
-                &mut lines,
-            );
+            let style = self.options.theme.verdict(verdict);
+            self.push_term(&term, style, verdict_meaning(verdict), width, &mut lines);
         }
         for (term, meaning) in UNKNOWN {
             self.push_term(term, self.options.theme.dim(), meaning, width, &mut lines);

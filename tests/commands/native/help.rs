@@ -8,7 +8,7 @@ use crate::support::terminal::open_terminal;
 use crate::support::text::one_line;
 
 #[test]
-fn completions_and_the_manual_page_are_printed() {
+fn completions_are_printed() {
     for shell in ["bash", "zsh", "fish"] {
         let (out, _, code) = output(&format!("completions {shell}"), "");
         assert!(
@@ -17,11 +17,6 @@ fn completions_and_the_manual_page_are_printed() {
             "{shell}: {out}"
         );
     }
-    let (out, _, code) = output("man", "");
-    assert!(
-        code == 0 && out.starts_with(".TH \"blkstat\" \"1\"") && out.contains("since\\-boot"),
-        "{out}"
-    );
 }
 
 /// Returns what the words of a command line, of which the last is incomplete, may become.
@@ -44,7 +39,6 @@ fn completions_know_commands_devices_sort_keys_fields_and_topics() {
         ["device,util_pct"]
     );
     assert_eq!(completed("blkstat help verd"), ["verdicts", "verdict"]);
-    assert_eq!(completed("blkstat man verd"), ["verdicts"]);
     assert_eq!(
         completed("blkstat analyze fixtures/captures/capped-3"),
         ["fixtures/captures/capped-3000.txt"]
@@ -63,7 +57,7 @@ fn the_help_explains_columns_and_verdicts() {
     for (topic, terms) in [
         (
             "columns",
-            &["r_sat ", "inflt ", "≤util ", "~1.00ms ", "<500µs ", "25%? "][..],
+            &["r_sat", "inflt", "≤util", "~1.00ms", "<500µs", "25%?"][..],
         ),
         (
             "verdicts",
@@ -81,7 +75,8 @@ fn the_help_explains_columns_and_verdicts() {
         assert_eq!((err.as_str(), code), ("", 0));
         for term in terms {
             assert!(
-                out.lines().any(|line| line.trim_start().starts_with(term)),
+                out.lines()
+                    .any(|line| line.starts_with(&format!("- `{term}`"))),
                 "{term}: {out}"
             );
         }
@@ -92,13 +87,15 @@ fn the_help_explains_columns_and_verdicts() {
         assert!(
             topics
                 .lines()
-                .any(|line| line.trim_start().starts_with(topic)),
+                .any(|line| line.starts_with(&format!("- `{topic}`"))),
             "{topic}: {topics}"
         );
     }
     let (page, _, code) = output("help analyze", "");
     assert!(
-        code == 0 && page.starts_with("blkstat analyze: ") && page.contains("--save-baseline FILE"),
+        code == 0
+            && page.starts_with("# blkstat analyze: ")
+            && page.contains("--save-baseline <FILE>"),
         "{page}"
     );
 }
@@ -108,7 +105,7 @@ fn the_help_finds_a_name_on_any_page_and_names_the_pages_if_there_is_none() {
     let (out, err, code) = output("help R_SAT", "");
     assert_eq!((err.as_str(), code), ("", 0));
     assert!(
-        out.starts_with("  r_sat  ") && out.contains("(blkstat help columns)\n"),
+        out.starts_with("- `r_sat`: ") && out.contains("(blkstat help columns)\n"),
         "{out}"
     );
     for name in [
@@ -116,8 +113,7 @@ fn the_help_finds_a_name_on_any_page_and_names_the_pages_if_there_is_none() {
         "blkstat_disk_stalled_seconds_total",
         "BlkstatDiskSlow",
         "throttled",
-        "--rotate",
-        "null",
+        "version",
     ] {
         assert_eq!(output(&format!("help {name}"), "").2, 0, "{name}");
     }
@@ -149,11 +145,11 @@ fn a_page_is_shown_with_the_pager_on_a_terminal_only() {
     };
     let shown = |pager: &str| text_on_terminal(page().env("PAGER", pager));
     let paged = shown("sed 's/^/paged: /'");
-    assert!(paged.starts_with("paged: \x1b[1mverdicts: "), "{paged}");
+    assert!(paged.starts_with("paged: # verdicts: "), "{paged}");
     // Without the program, the page is printed all the same.
-    assert!(shown("/nonexistent/pager 2>/dev/null").starts_with("\x1b[1mverdicts: "));
+    assert!(shown("/nonexistent/pager 2>/dev/null").starts_with("# verdicts: "));
     let piped = page().env("PAGER", "sed 's/^/paged: /'").run();
-    assert!(piped.out.starts_with("verdicts: "), "{}", piped.out);
+    assert!(piped.out.starts_with("# verdicts: "), "{}", piped.out);
 }
 
 #[test]
@@ -195,18 +191,27 @@ fn usage_lines_have_whole_brackets() {
 }
 
 #[test]
-fn a_command_has_a_manual_page_of_its_own() {
-    let (out, _, code) = output("man analyze", "");
-    assert!(
-        code == 0
-            && out.starts_with(".TH \"blkstat-analyze\" \"1\"")
-            && out.contains("save\\-baseline"),
-        "{out}"
+fn the_program_and_every_command_have_a_man_page_with_their_options() {
+    let directory = tempfile::tempdir().unwrap();
+    let outcome = blkstat("man").args([directory.path()]).run();
+    assert_eq!(
+        (outcome.out.as_str(), outcome.err.as_str(), outcome.code),
+        ("", "", 0)
     );
-    let (out, err, code) = output("man nosuch", "");
+    for (page, option) in [
+        ("blkstat.1", "since\\-boot"),
+        ("blkstat-analyze.1", "save\\-baseline"),
+    ] {
+        let text = std::fs::read_to_string(directory.path().join(page)).unwrap();
+        assert!(
+            text.contains(".SH SYNOPSIS") && text.contains(option),
+            "{text}"
+        );
+    }
+    let (out, err, code) = output("man /nonexistent/directory", "");
     assert_eq!((out.as_str(), code), ("", 2));
     assert!(
-        err.starts_with("blkstat: no manual page for 'nosuch'; "),
+        err.starts_with("blkstat: cannot write man pages to /nonexistent/directory: "),
         "{err}"
     );
 }
@@ -214,11 +219,11 @@ fn a_command_has_a_manual_page_of_its_own() {
 #[test]
 fn a_column_is_defined_first() {
     for (term, beginning) in [
-        ("await", "  await, r_await, w_await  mean latency"),
-        ("queue", "  queue  mean number of requests"),
-        ("%util", "  util  share of the time"),
-        ("rkB/s", "  rMiB/s  data read per second"),
-        ("read_await_ms", "  r_await  mean latency"),
+        ("await", "- `await`, `r_await`, `w_await`: mean latency"),
+        ("queue", "- `queue`: mean number of requests"),
+        ("%util", "- `util`: share of the time"),
+        ("rkB/s", "- `rMiB/s`: data read per second"),
+        ("read_await_ms", "- `r_await`: mean latency"),
     ] {
         let (out, err, code) = output(&format!("help {term}"), "");
         assert_eq!((err.as_str(), code), ("", 0), "{term}");
@@ -275,37 +280,15 @@ fn the_first_screen_has_24_lines_of_80_columns_with_what_to_type_in_an_incident(
 }
 
 #[test]
-fn options_are_grouped_in_the_same_way_in_every_command() {
-    const HEADINGS: [&str; 4] = ["Source:", "Devices:", "Output:", "Seldom needed:"];
-    let mut groups = std::collections::BTreeMap::new();
-    for command in [
-        "", "top", "analyze", "report", "who", "latency", "record", "export", "devices",
-    ] {
-        let (help, _, _) = output(&format!("{command} --help"), "");
-        let mut heading = "";
-        let mut rank = 0;
-        for line in help.lines() {
-            if let Some(at) = HEADINGS.iter().position(|known| line == *known) {
-                assert!(rank <= at, "{command}: {line}");
-                (heading, rank) = (HEADINGS[at], at + 1);
-            }
-            let option = line
-                .trim_start()
-                .split("--")
-                .nth(1)
-                .filter(|_| line.starts_with("  -") || line.starts_with("      --"));
-            if let Some(option) = option.and_then(|option| option.split(' ').next()) {
-                let group = groups.entry(option.to_owned()).or_insert(heading);
-                assert_eq!(*group, heading, "{command} --{option}");
-            }
-        }
-    }
-    for (option, heading) in [
-        ("from", "Source:"),
-        ("all", "Devices:"),
-        ("json", "Output:"),
-        ("cap", "Seldom needed:"),
-    ] {
-        assert_eq!(groups.get(option), Some(&heading), "{option}");
+fn options_that_are_seldom_needed_come_last_and_only_in_the_long_help() {
+    for command in ["", "top", "analyze", "report", "who"] {
+        let (long, _, _) = output(&format!("{command} --help"), "");
+        let (before, seldom) = long.split_once("\nSeldom needed:\n").unwrap();
+        assert!(
+            seldom.contains("--stack") && !before.contains("--stack"),
+            "{long}"
+        );
+        let (short, _, _) = output(&format!("{command} -h"), "");
+        assert!(!short.contains("--stack"), "{short}");
     }
 }

@@ -219,8 +219,9 @@ fn sql_types() -> Vec<(String, String)> {
     let page = std::fs::read_to_string("src/manual/json.md").unwrap();
     let (_, table) = page.split_once("### Types in SQL").unwrap();
     let mut types = Vec::new();
-    for row in table.lines().filter(|line| line.starts_with("| `")) {
-        let mut words = row.split('`').skip(1).step_by(2);
+    let (list, _) = table.split_once("\n\nSQLite").unwrap();
+    for item in list.split("\n- ").skip(1) {
+        let mut words = item.split('`').skip(1).step_by(2);
         let sql_type = words.next().unwrap();
         types.extend(words.map(|column| (column.to_owned(), sql_type.to_owned())));
     }
