@@ -47,6 +47,8 @@ pub(super) struct DeviceTracker<'b> {
     pub(super) judge: HostJudge,
     /// The seconds since the latest step of the judge.
     unjudged_s: f64,
+    /// The sample at the beginning of a step of the judge that takes several samples; `None` where one is enough.
+    unjudged_from: Option<Sample>,
     /// The attributes of the devices at the beginning of the interval, if devices have changed since then.
     old_attributes: Option<Vec<DeviceAttributes>>,
     /// Devices that appeared in the interval and disappeared again. Some may also be in its first or last sample.
@@ -70,6 +72,7 @@ impl<'b> DeviceTracker<'b> {
             departed: DepartedDevices::default(),
             judge: HostJudge::default(),
             unjudged_s: 0.0,
+            unjudged_from: None,
             old_attributes: None,
             transient_devices: BTreeSet::new(),
             recorded: RecordedBaselines::default(),
@@ -119,6 +122,7 @@ impl<'b> DeviceTracker<'b> {
     pub(super) fn interrupt(&mut self) {
         self.records.iter_mut().for_each(DeviceRecord::interrupt);
         self.unjudged_s = 0.0;
+        self.unjudged_from = None;
         self.judge.interrupt();
     }
 
@@ -248,7 +252,13 @@ impl<'b> DeviceTracker<'b> {
             self.had_reset |= interval.is_none();
         }
         self.unjudged_s += step.span.seconds();
-        self.unjudged_s >= MIN_JUDGED_S
+        if self.unjudged_s >= MIN_JUDGED_S {
+            return true;
+        }
+        if self.unjudged_from.is_none() {
+            self.unjudged_from = Some(step.older.clone());
+        }
+        false
     }
 
     /// Judges what happened since the latest step of the judge, up to the last sample.
@@ -258,7 +268,10 @@ impl<'b> DeviceTracker<'b> {
         topology: &Topology,
         attribution: Option<&Attribution>,
     ) {
-        let host = HostStats::between(step.older, step.newer, step.span);
+        let first = self.unjudged_from.take();
+        let first = first.as_ref().unwrap_or(step.older);
+        let span = step.newer.at.since(&first.at).unwrap_or(step.span);
+        let host = HostStats::between(first, step.newer, span);
         let mut devices = Vec::with_capacity(self.records.len());
         for (index, (record, newer)) in self.records.iter().zip(&step.newer.devices).enumerate() {
             let before = step

@@ -195,6 +195,26 @@ fn nfs_mounts_that_tasks_may_wait_for_are_named() {
 }
 
 #[test]
+fn waits_in_any_tenth_of_a_second_are_judged() {
+    // Tasks wait in the first half of each second, and the judge takes a second at a time.
+    let write = |host: &FakeRoot, tenth: u64| {
+        let second = 42 + tenth / 10;
+        write_host(host, Load::default(), if tenth == 0 { 0 } else { second });
+        let since_hang = tenth.saturating_sub(30);
+        host.pressure(
+            900_000 * (since_hang / 10) + 180_000 * (since_hang % 10).min(5),
+            0,
+        );
+        write_nfs(host, second);
+    };
+    let (out, err, exit) = run_on(write, "--json sda 0.1 200", 200);
+    assert_eq!(exit, Exit::Success, "{err}");
+    let last: Value = serde_json::from_str(out.lines().nth(193).unwrap()).unwrap();
+    let waits = last["nfs_waits"][0].as_str().unwrap_or_default();
+    assert!(waits.starts_with("NFS at /srv/a b has had"), "{last}");
+}
+
+#[test]
 fn an_idle_device_alone_does_not_clear_the_others() {
     let document: Value =
         serde_json::from_str(&run("analyze --json sda 1 40", NETWORK, 40)).unwrap();
