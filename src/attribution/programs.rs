@@ -18,6 +18,8 @@ const MAX_READ_RATIO: f64 = 1.5;
 const MIN_CERTAIN_FRACTION: f64 = 0.5;
 /// The most programs that are kept for each device.
 const MAX_PROGRAMS: usize = 3;
+/// The age from which a reading says nothing of now.
+const MAX_AGE: Duration = Duration::from_secs(12);
 /// The time between two scans and that between two readings of processes may differ by this factor at most.
 const MAX_LENGTH_RATIO: f64 = 1.5;
 
@@ -62,8 +64,12 @@ pub(super) struct Readings {
 impl Readings {
     pub(super) fn observe(&mut self, scan: &Arc<IoScan>) {
         let last = self.last.get_or_insert_with(|| Arc::clone(scan));
-        let Some(processes) = &scan.processes else {
+        if let Some(known) = &self.latest
+            && (scan.hung_read.is_some() || scan.at.saturating_sub(known.at) > MAX_AGE)
+        {
             self.latest = None;
+        }
+        let Some(processes) = &scan.processes else {
             return;
         };
         if let Some(known) = &self.latest

@@ -17,9 +17,9 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::MAX_LINE_BYTES;
 use super::diskstats_line::Words;
 use super::proc_files::cpu_line;
-use super::scan_growth::ScanGrowth;
+use super::scan_growth::{ScanGrowth, known};
 use crate::baselines::{RecordedBaseline, RecordedBaselines};
-use crate::counters::{HealthFacts, HostState, Sample};
+use crate::counters::{HealthFacts, HostState, MissedScan, Sample};
 use crate::topology::{Machine, Node, Topology, bounded_text};
 use crate::units::{SampleTime, epoch_text};
 
@@ -82,6 +82,8 @@ pub(super) struct EndOfSample {
     /// The number of deadlines that the recorder missed before the sample.
     #[serde(alias = "missed", skip_serializing_if = "Option::is_none")]
     pub(super) missed_samples: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "known")]
+    pub(super) missed_scan: Option<MissedScan>,
     /// True if the sample is complete.
     pub(super) complete: bool,
 }
@@ -92,6 +94,7 @@ impl EndOfSample {
             at,
             host,
             missed_samples,
+            missed_scan,
             ..
         } = sample;
         Self {
@@ -101,6 +104,7 @@ impl EndOfSample {
             uptime_cs: at.uptime,
             host: *host,
             missed_samples: Some(*missed_samples).filter(|missed| *missed > 0),
+            missed_scan: *missed_scan,
             complete: true,
         }
     }

@@ -27,11 +27,13 @@ pub(super) struct ScanGrowth {
     /// By path, so that parents precede their children as in a scan.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) cgroups: Vec<Cgroup>,
-    /// The use by all processes; `None` until they have been read twice.
+    /// The use by all processes; `None` if they were not read anew.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) processes: Option<ProcessIo>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) busiest: Vec<BusyProcess>,
+    #[serde(skip_serializing_if = "is_default")]
+    pub(super) are_processes_late: bool,
     /// The read of a process that hangs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) hung_read: Option<HungRead>,
@@ -47,7 +49,7 @@ pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 /// Reads a value; `None` for one that only a later version knows.
-fn known<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+pub(super) fn known<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
     Ok(serde_json::from_value(Value::deserialize(deserializer)?).ok())

@@ -29,8 +29,11 @@ pub struct IoScan {
     /// The cgroups with I/O or limits, parents before their children. They do not include the root of version 2, which
     /// has the counters of the devices.
     pub cgroups: Vec<Cgroup>,
-    /// The processes, over the time between their last two readings; `None` before the second.
+    /// The processes, over the time between their last two readings; `None` if they were not read anew. Recordings that version
+    /// 0.2.0 made before its release repeat a reading in the scans that follow it.
     pub processes: Option<Arc<ProcessIo>>,
+    /// True if processes were to be read anew, but that took too long.
+    pub are_processes_late: bool,
     /// The read of a process that hangs; the processes are then not known. `None` if no read hangs.
     pub hung_read: Option<HungRead>,
     /// The tasks in uninterruptible sleep (state D); `None` if the scan did not look for them, because no task waited
@@ -54,6 +57,16 @@ pub enum ScanProblem {
     TooManyCgroups,
     /// The files of some cgroups cannot be read.
     NotPermitted,
+}
+
+/// The reasons why a sample has no scan of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MissedScan {
+    /// It was not finished in time, for example because no CPU was left.
+    Late,
+    /// It was left out because scans would have cost too much CPU time.
+    Budget,
 }
 
 /// The versions of cgroup hierarchies, which count and limit I/O differently.
@@ -148,8 +161,8 @@ pub type IoLimits = [Option<u64>; 4];
 pub struct Cgroup {
     /// Its path in the hierarchy, such as `/system.slice/db.service`; `/` is the root.
     pub path: Arc<str>,
-    /// True if this scan found it for the first time: its counters may have grown for longer than since the scan
-    /// before.
+    /// True if this scan found it for the first time, and it may be older than the scan before: its counters may have grown for
+    /// longer than since then.
     #[serde(skip)]
     pub is_new: bool,
     /// Its devices, by number.

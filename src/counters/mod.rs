@@ -14,8 +14,8 @@ pub use self::health::{FACTS, Fact, FactKind, FactPlace, FactValue, Health, Heal
 pub use self::health::{NFS_UNANSWERED, SUSPENDED, SYNC_ACTION, SYNC_COMPLETED, SYNC_SPEED};
 pub use self::io_scan::{
     BlockedTask, BusyProcess, Cgroup, CgroupDevice, CgroupHierarchy, DeviceNumber, HungRead,
-    IoCounters, IoLimits, IoScan, ProcessIo, ScanProblem, ScannedDevice, WATCHED_WAIT_MS,
-    parse_device_number,
+    IoCounters, IoLimits, IoScan, MissedScan, ProcessIo, ScanProblem, ScannedDevice,
+    WATCHED_WAIT_MS, parse_device_number,
 };
 pub use self::logged::{LoggedInterval, LoggedRates};
 use crate::units::SampleTime;
@@ -308,6 +308,8 @@ pub struct Sample {
     pub missed_samples: u64,
     /// The last finished scan of cgroups and processes; `None` if they are not scanned, or if no scan has finished yet.
     pub io_scan: Option<Arc<IoScan>>,
+    /// The reason why no scan was finished since the sample before; `None` if one was, or if none was requested.
+    pub missed_scan: Option<MissedScan>,
     /// The facts about the health of devices that were read last; `None` if they are not known.
     pub health: Option<Arc<HealthFacts>>,
 }

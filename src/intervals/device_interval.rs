@@ -73,6 +73,8 @@ pub struct IntervalHeader {
     pub is_since_boot: bool,
     /// Intervals that were skipped, and are part of this one, or samples that were skipped when a capture was recorded.
     pub missed_samples: u64,
+    /// Samples for which no scan of cgroups and processes was finished, because that took too much CPU time, or none was left.
+    pub missed_scans: u64,
     /// The host that the samples are from; `None` for a capture that does not name it.
     pub host_name: Option<Arc<str>>,
     pub host: HostStats,

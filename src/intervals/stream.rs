@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 
 use super::device_filter::{DeviceFilter, are_all_requests_counted};
-use super::device_interval::{DeviceInterval, DeviceState, IntervalHeader, IntervalRows};
+use super::device_interval::{DeviceState, IntervalHeader, IntervalRows};
 use super::device_lookup::NotFound;
 use super::device_tracker::DeviceTracker;
 use super::events::{EventTracker, Events};
@@ -20,9 +20,7 @@ use crate::attribution::{Attribution, Attributor};
 use crate::capture::RecordingHeader;
 use crate::clock::Clock;
 use crate::counters::{BlockedTask, Counters, CpuTimes, Device, DeviceNumber, Sample};
-use crate::judge::{
-    HostJudge, Knowledge, MIN_UTIL_INTERVAL_S, StatedCap, Verdict, hidden_io_wait_pct,
-};
+use crate::judge::{HostJudge, Knowledge, MIN_UTIL_INTERVAL_S, StatedCap, hidden_io_wait_pct};
 use crate::known_baselines::{BaselineStore, SavedBaselines};
 use crate::metrics::{DeviceMatch, HostStats};
 use crate::sanitize::sanitize;
@@ -321,6 +319,7 @@ impl<'a> Intervals<'a> {
         let (first, last, span) = (self.source.first(), &self.source.newest, self.source.span());
         let mut header = header(first, last, span, self.has_all_requests);
         header.missed_samples = self.source.missed_samples;
+        header.missed_scans = self.source.missed_scans;
         let requested = self.requested_interval();
         if std::mem::replace(&mut self.requested, requested) == requested {
             header.requested_s = requested.map(|requested| requested.as_secs_f64());
@@ -355,9 +354,6 @@ impl<'a> Intervals<'a> {
             }
         }
         self.events.note_changes(&rows, &self.source.newest);
-        self.source
-            .samples
-            .note_trouble(rows.devices.iter().any(may_be_in_trouble));
         rows
     }
 
@@ -410,15 +406,6 @@ impl<'a> Intervals<'a> {
         }
         false
     }
-}
-
-/// Returns whether a device is in trouble, or may be soon.
-fn may_be_in_trouble(device: &DeviceInterval) -> bool {
-    device.activity().is_some_and(|activity| {
-        activity.incident.is_some()
-            || activity.stalled_s > 0.0
-            || activity.judged.verdict() > Some(Verdict::Ok)
-    })
 }
 
 /// The header of an interval. The time with a request in flight is not known if the requests of some device are not

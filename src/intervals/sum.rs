@@ -91,6 +91,7 @@ impl Fold for IntervalHeader {
             end: later.end.or(self.end),
             elapsed_s: self.elapsed_s + later.elapsed_s,
             missed_samples: self.missed_samples.saturating_add(later.missed_samples),
+            missed_scans: self.missed_scans.saturating_add(later.missed_scans),
             host_spread: Some(spread),
             ..Self::default()
         };

@@ -56,10 +56,11 @@ impl<'a> HostReader<'a> {
             self.has_begun = true;
         }
         let now = sample.at.monotonic.unwrap_or_default();
-        sample.io_scan = match &mut self.scanner {
-            Some(scanner) => scanner.latest(now),
-            None => None,
-        };
+        sample.io_scan = None;
+        sample.missed_scan = None;
+        if let Some(scanner) = &mut self.scanner {
+            (sample.io_scan, sample.missed_scan) = scanner.latest(now);
+        }
         sample.health = self.health.latest(now);
         Ok(())
     }

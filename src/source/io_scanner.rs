@@ -1,7 +1,7 @@
 //! Scans cgroups and processes in threads of its own, so that sampling never waits for them.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -10,11 +10,12 @@ use std::{io, thread};
 use super::cgroups::CgroupReader;
 use super::processes::{BlockedTaskReader, FILE_PATIENCE, ProcessIoReader};
 use super::small_file::read_bytes_into;
+use super::trouble::TroubleWatch;
 use crate::capture::parse_diskstats;
 use crate::clock::{Clock, RealClock, thread_cpu_time};
 use crate::counters::{
-    CgroupDevice, CgroupHierarchy, Counters, HungRead, IoCounters, IoScan, ProcessIo, Sample,
-    ScannedDevice,
+    CgroupDevice, CgroupHierarchy, Counters, HungRead, IoCounters, IoScan, MissedScan, ProcessIo,
+    Sample, ScannedDevice,
 };
 use crate::topology::whole_devices;
 use crate::units::SECTOR_BYTES;
@@ -31,16 +32,13 @@ const MAX_LEAD: Duration = Duration::from_millis(250);
 pub enum ScanScope {
     #[default]
     Everything,
-    /// Cgroups and, while a device is in trouble, blocked tasks and processes. Blocked tasks are also looked for if any cgroup
-    /// has a limit.
+    /// Cgroups and, in bad seconds, blocked tasks and processes. Blocked tasks are also looked for if any cgroup has a limit.
     Limits,
 }
 
 /// Scans the cgroups and processes of a system in the background.
 pub struct IoScanner {
     worker: Worker,
-    /// True while a device is in trouble: what explains it is then looked for in every scan.
-    is_in_trouble: Arc<AtomicBool>,
 }
 
 enum Worker {
@@ -49,8 +47,19 @@ enum Worker {
     Thread {
         /// The times at which the next sample is due. The thread ends with this sender.
         due: SyncSender<Duration>,
-        latest: Arc<Shared<Option<Arc<IoScan>>>>,
+        latest: Arc<Shared<Latest>>,
     },
+}
+
+/// The last finished scan.
+#[derive(Clone, Default)]
+struct Latest {
+    /// `None` before the first.
+    scan: Option<Arc<IoScan>>,
+    /// Another one was requested since then, and left out.
+    is_over_budget: bool,
+    /// A sample has it.
+    is_taken: bool,
 }
 
 /// What a thread has read so far, such as its last finished scan.
@@ -94,7 +103,6 @@ impl IoScanner {
         } else {
             [PATIENCE, FILE_PATIENCE]
         };
-        let is_in_trouble = Arc::<AtomicBool>::default();
         let scan = Box::new(Scan {
             diskstats: root.join("proc/diskstats"),
             cgroups,
@@ -103,18 +111,17 @@ impl IoScanner {
             process_reader: Some(ProcessIoReader::new(root, is_v1, file_patience)),
             process_patience: patience,
             processes: None,
-            is_in_trouble: Arc::clone(&is_in_trouble),
+            trouble: TroubleWatch::new(root),
             text: Vec::new(),
             sample: Sample::default(),
         });
         if is_manual {
             return Ok(Self {
                 worker: Worker::Immediate(scan),
-                is_in_trouble,
             });
         }
         let (due, requests) = sync_channel(1);
-        let latest = Arc::<Shared<Option<Arc<IoScan>>>>::default();
+        let latest = Arc::<Shared<Latest>>::default();
         let shared = Arc::clone(&latest);
         let run = move || scan_on_request(*scan, &requests, &shared);
         thread::Builder::new()
@@ -123,14 +130,7 @@ impl IoScanner {
             .spawn(run)?;
         Ok(Self {
             worker: Worker::Thread { due, latest },
-            is_in_trouble,
         })
-    }
-
-    /// Notes whether a device is in trouble or may be: the next scans then look for new cgroups, changed limits and blocked
-    /// tasks at once.
-    pub fn note_trouble(&self, is_in_trouble: bool) {
-        self.is_in_trouble.store(is_in_trouble, Ordering::Relaxed);
     }
 
     /// Asks for a scan that finishes when the next sample is due, at this monotonic time. Does nothing while a scan is
@@ -146,25 +146,32 @@ impl IoScanner {
     pub fn wait_for_first(&self) {
         if let Worker::Thread { latest, .. } = &self.worker {
             // Without it, the interval goes without.
-            drop(latest.wait_while(MAX_LEAD, |scan| scan.is_none()));
+            drop(latest.wait_while(MAX_LEAD, |latest| latest.scan.is_none()));
         }
     }
 
-    /// Returns the last finished scan; `now` is a monotonic time. `None` before the first.
-    pub fn latest(&mut self, now: Duration) -> Option<Arc<IoScan>> {
+    /// Returns the last finished scan, `None` before the first, and why it is none since the last call; `now` is a monotonic
+    /// time.
+    pub fn latest(&mut self, now: Duration) -> (Option<Arc<IoScan>>, Option<MissedScan>) {
         match &mut self.worker {
-            Worker::Immediate(scan) => Some(Arc::new(scan.read(&|| now))),
-            Worker::Thread { latest, .. } => latest.lock().clone(),
+            Worker::Immediate(scan) => (Some(Arc::new(scan.read(&|| now))), None),
+            Worker::Thread { latest, .. } => {
+                let mut latest = latest.lock();
+                let missed = if !std::mem::replace(&mut latest.is_taken, true) {
+                    None
+                } else if latest.is_over_budget {
+                    Some(MissedScan::Budget)
+                } else {
+                    Some(MissedScan::Late)
+                };
+                (latest.scan.clone(), missed)
+            }
         }
     }
 }
 
 /// Scans until the sender of requests is gone.
-fn scan_on_request(
-    mut scan: Scan,
-    requests: &Receiver<Duration>,
-    latest: &Shared<Option<Arc<IoScan>>>,
-) {
+fn scan_on_request(mut scan: Scan, requests: &Receiver<Duration>, latest: &Shared<Latest>) {
     let clock = RealClock::new(None);
     let mut budget = Budget::default();
     let mut is_first = true;
@@ -186,7 +193,10 @@ fn scan_on_request(
             let cpu_before = thread_cpu_time();
             let mut read = scan.read(&|| clock.monotonic());
             read.skipped = std::mem::take(&mut skipped);
-            *latest.lock() = Some(Arc::new(read));
+            *latest.lock() = Latest {
+                scan: Some(Arc::new(read)),
+                ..Latest::default()
+            };
             latest.finished.notify_all();
             took = clock.monotonic().saturating_sub(begun);
             // The first scan takes longer than those that follow: it finds every cgroup.
@@ -198,6 +208,7 @@ fn scan_on_request(
             }
         } else {
             skipped += 1;
+            latest.lock().is_over_budget = true;
         }
         match requests.recv() {
             Ok(newer) => due = newer,
@@ -218,7 +229,7 @@ struct Scan {
     /// `None` until processes are first looked for.
     processes: Option<ProcessThread>,
     blocked: BlockedTaskReader,
-    is_in_trouble: Arc<AtomicBool>,
+    trouble: TroubleWatch,
     text: Vec<u8>,
     sample: Sample,
 }
@@ -226,27 +237,33 @@ struct Scan {
 impl Scan {
     /// Scans the system; `clock` returns the monotonic time.
     fn read(&mut self, clock: &dyn Fn() -> Duration) -> IoScan {
-        let is_in_trouble = self.is_in_trouble.load(Ordering::Relaxed);
-        self.cgroups.prepare(clock(), is_in_trouble);
-        let begin = clock();
-        let devices = self.read_devices();
+        let mut begin = clock();
+        let mut devices = self.read_devices();
+        let waiting = self.trouble.observe(begin, &self.sample.devices);
+        if self.cgroups.prepare(begin, waiting.is_bad) {
+            // That took time, and the counters of devices are compared with those of cgroups.
+            begin = clock();
+            devices = self.read_devices();
+        }
         let scan = self.cgroups.read();
         let end = clock();
-        let wants_processes = self.scope == ScanScope::Everything || is_in_trouble;
+        let wants_processes = self.scope == ScanScope::Everything || waiting.is_bad;
         if wants_processes {
             if let Some(reader) = self.process_reader.take() {
                 // Without a thread, cgroups have to do.
                 self.processes = ProcessThread::start(reader, self.process_patience).ok();
             }
             if let Some(processes) = &self.processes {
-                processes.request(end);
+                processes.request(end, waiting.is_bad);
             }
         }
         let mut is_urgent = wants_processes;
         for cgroup in &scan.cgroups {
             is_urgent |= cgroup.devices.iter().any(CgroupDevice::has_limits);
         }
-        let blocked = self.blocked.read(end, is_urgent, &self.sample.devices);
+        let is_due =
+            waiting.is_bad || is_urgent && (waiting.has_tasks || self.blocked.is_any_blocked());
+        let blocked = self.blocked.read(end, is_due, &self.sample.devices);
         let mut reading = ProcessReading::default();
         if wants_processes && let Some(processes) = &self.processes {
             reading = processes.read(end);
@@ -255,6 +272,7 @@ impl Scan {
             at: begin + end.saturating_sub(begin) / 2,
             devices,
             processes: reading.processes,
+            are_processes_late: reading.is_late,
             hung_read: reading.hung_read,
             blocked,
             ..scan
@@ -332,6 +350,7 @@ const MIN_HUNG_TIME: Duration = Duration::from_secs(2);
 #[derive(Default)]
 struct ProcessReading {
     processes: Option<Arc<ProcessIo>>,
+    is_late: bool,
     hung_read: Option<HungRead>,
 }
 
@@ -339,7 +358,7 @@ struct ProcessReading {
 /// hangs with a process that hangs while it starts another program, for example because the disk with that program does
 /// not answer. Cgroups and blocked tasks must be read even then.
 struct ProcessThread {
-    requests: SyncSender<Duration>,
+    requests: SyncSender<ProcessRequest>,
     shared: Arc<Shared<State>>,
     /// The process that the thread reads.
     current: Arc<AtomicU32>,
@@ -347,10 +366,16 @@ struct ProcessThread {
     patience: Duration,
 }
 
+struct ProcessRequest {
+    now: Duration,
+    is_bad_second: bool,
+}
+
 #[derive(Default)]
 struct State {
     /// The time of the request that the thread is working on; `None` if it waits for one.
     begun: Option<Duration>,
+    /// A reading that no scan has yet.
     found: Option<Arc<ProcessIo>>,
     cpu_time: Duration,
 }
@@ -379,30 +404,33 @@ impl ProcessThread {
     }
 
     /// Asks for processes; `now` is a monotonic time.
-    fn request(&self, now: Duration) {
+    fn request(&self, now: Duration, is_bad_second: bool) {
         let mut state = self.shared.lock();
-        if state.begun.is_none() && self.requests.try_send(now).is_ok() {
+        let request = ProcessRequest { now, is_bad_second };
+        if state.begun.is_none() && self.requests.try_send(request).is_ok() {
             state.begun = Some(now);
         }
     }
 
-    /// Returns the requested processes, or the previous ones if reading takes too long; none if the read hangs.
+    /// Returns the requested processes if they were read anew, each reading once. One that takes too long is for a later call.
     fn read(&self, now: Duration) -> ProcessReading {
         let elapsed = |state: &State| Some(now.saturating_sub(state.begun?));
         // A read that has already missed its time is not waited for again.
-        let state = self.shared.wait_while(self.patience, |state| {
+        let mut state = self.shared.wait_while(self.patience, |state| {
             elapsed(state).is_some_and(|elapsed| elapsed < self.patience)
         });
         match elapsed(&state) {
             Some(elapsed) if elapsed >= MIN_HUNG_TIME => ProcessReading {
                 processes: None,
+                is_late: false,
                 hung_read: Some(HungRead {
                     pid: self.current.load(Ordering::Relaxed),
                     elapsed,
                 }),
             },
-            _ => ProcessReading {
-                processes: state.found.clone(),
+            late => ProcessReading {
+                processes: state.found.take(),
+                is_late: late.is_some(),
                 hung_read: None,
             },
         }
@@ -412,15 +440,17 @@ impl ProcessThread {
 /// Reads processes until the sender of requests is gone.
 fn read_on_request(
     reader: &mut ProcessIoReader,
-    requests: &Receiver<Duration>,
+    requests: &Receiver<ProcessRequest>,
     shared: &Shared<State>,
 ) {
-    while let Ok(now) = requests.recv() {
+    while let Ok(request) = requests.recv() {
         let cpu_before = thread_cpu_time();
-        let found = reader.read(now);
+        let found = reader.read(request.now, request.is_bad_second);
         let mut state = shared.lock();
         state.cpu_time += thread_cpu_time().saturating_sub(cpu_before);
-        state.found = found;
+        if found.is_some() {
+            state.found = found;
+        }
         state.begun = None;
         shared.finished.notify_all();
     }
@@ -429,6 +459,33 @@ fn read_on_request(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sample_without_a_scan_of_its_own_says_why() {
+        let shared = Arc::<Shared<Latest>>::default();
+        let (due, _requests) = sync_channel(1);
+        let mut scanner = IoScanner {
+            worker: Worker::Thread {
+                due,
+                latest: Arc::clone(&shared),
+            },
+        };
+        let finish = || {
+            *shared.lock() = Latest {
+                scan: Some(Arc::default()),
+                ..Latest::default()
+            };
+        };
+        let mut missed = || scanner.latest(Duration::ZERO).1;
+        assert_eq!(missed(), None, "the first sample");
+        assert_eq!(missed(), Some(MissedScan::Late));
+        finish();
+        assert_eq!([missed(), missed()], [None, Some(MissedScan::Late)]);
+        shared.lock().is_over_budget = true;
+        assert_eq!(missed(), Some(MissedScan::Budget));
+        finish();
+        assert_eq!(missed(), None);
+    }
 
     #[test]
     fn scans_use_at_most_a_twentieth_of_the_time_after_the_first_ones() {

@@ -21,6 +21,7 @@ mod sample_source;
 pub(crate) mod small_file;
 mod step_source;
 mod topology;
+mod trouble;
 mod until_signal;
 
 pub use self::capture_file::{KeptFile, KeptPlace};

@@ -187,15 +187,6 @@ impl<'a> SampleSource<'a> {
         }
     }
 
-    /// Notes whether a device of the running system is in trouble or may be.
-    pub fn note_trouble(&mut self, is_in_trouble: bool) {
-        if let Some(source) = self.live()
-            && let Some(scanner) = &source.host.scanner
-        {
-            scanner.note_trouble(is_in_trouble);
-        }
-    }
-
     /// The name of the source in messages.
     pub fn name(&self) -> String {
         match &self.kind {

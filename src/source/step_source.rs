@@ -90,6 +90,8 @@ pub struct StepSource<'a> {
     steps: u64,
     /// The samples missed in the interval so far.
     pub missed_samples: u64,
+    /// The samples of the interval so far that have no scan of their own although one was requested.
+    pub missed_scans: u64,
     /// True if the next step begins a new interval.
     begins_interval: bool,
     /// The number of samples read so far.
@@ -122,6 +124,7 @@ impl<'a> StepSource<'a> {
             has_break: false,
             steps: 0,
             missed_samples: 0,
+            missed_scans: 0,
             begins_interval: false,
             sample_count: 0,
             max_samples: None,
@@ -199,6 +202,7 @@ impl<'a> StepSource<'a> {
         if std::mem::take(&mut self.begins_interval) {
             self.steps = 0;
             self.missed_samples = 0;
+            self.missed_scans = 0;
         }
         if std::mem::take(&mut self.has_break) {
             return Ok(self.take_break());
@@ -293,6 +297,7 @@ impl<'a> StepSource<'a> {
         self.missed_samples = self
             .missed_samples
             .saturating_add(self.newest.missed_samples);
+        self.missed_scans += u64::from(self.newest.missed_scan.is_some());
         // Before the range, each sample ends an interval, however long the intervals in the range are.
         let is_preceding = self.samples.is_preceding();
         if !is_preceding && std::mem::take(&mut self.is_preceding) {

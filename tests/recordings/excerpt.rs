@@ -193,6 +193,7 @@ fn scan(second: u64) -> Arc<IoScan> {
             hidden: 0,
             is_partial: false,
         })),
+        are_processes_late: true,
         hung_read: None,
         blocked: Some(vec![BlockedTask {
             pid: 70,

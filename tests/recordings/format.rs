@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use blkstat::capture::{RecordFilter, RecordingHeader, write_header, write_line};
 use blkstat::counters::{
-    Columns, Counters, CpuTimes, Device, HostState, Pressure, Requests, Sample,
+    Columns, Counters, CpuTimes, Device, HostState, MissedScan, Pressure, Requests, Sample,
 };
 use blkstat::topology::{Node, Topology};
 use blkstat::units::SampleTime;
@@ -179,6 +179,8 @@ fn samples(limit: usize) -> impl Strategy<Value = Vec<Sample>> {
                     host,
                     missed_samples: step % 3,
                     io_scan: None,
+                    missed_scan: [None, Some(MissedScan::Late), Some(MissedScan::Budget)]
+                        [(step % 3) as usize],
                     health: None,
                 }
             })

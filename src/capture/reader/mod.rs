@@ -253,4 +253,5 @@ fn clear_optional_values(sample: &mut Sample) {
     sample.cpu = None;
     sample.host = HostState::default();
     sample.missed_samples = 0;
+    sample.missed_scan = None;
 }

@@ -105,6 +105,7 @@ impl<R: Read> Reader<R> {
         sample.host = end.host;
         let dropped = std::mem::take(&mut self.dropped_samples);
         sample.missed_samples = end.missed_samples.unwrap_or(0).saturating_add(dropped);
+        sample.missed_scan = end.missed_scan;
         self.end_sample(Position::BetweenSamples, true, sample)
     }
 

@@ -72,6 +72,7 @@ impl ScanWriter {
                 .iter()
                 .flat_map(|processes| processes.busiest.clone())
                 .collect(),
+            are_processes_late: scan.are_processes_late,
             hung_read: scan.hung_read,
             has_blocked: scan.blocked.is_some(),
             blocked: scan.blocked.clone().unwrap_or_default(),
@@ -273,6 +274,7 @@ impl ScanReader {
                 .find(|version| scan.cgroup_version == Some(*version as u8)),
             cgroups: self.cgroups.clone(),
             processes,
+            are_processes_late: scan.are_processes_late,
             hung_read: scan.hung_read,
             blocked: scan.has_blocked.then_some(scan.blocked),
             skipped: scan.skipped,

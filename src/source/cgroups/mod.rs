@@ -35,15 +35,18 @@ const BLKIO_LIMITS: [&str; 4] = [
     "blkio.throttle.write_bps_device",
 ];
 
-/// The time after which the reader looks for new cgroups. Until then, their I/O is part of their parent's in version 2.
+/// The time after which the reader looks for new cgroups although the kernel does not say that there are any. Until then, their
+/// I/O is part of their parent's in version 2.
 const DISCOVERY_PERIOD: Duration = Duration::from_secs(5);
-/// The same while a device is in trouble.
-const TROUBLE_PERIOD: Duration = Duration::from_secs(1);
+/// The same in bad seconds.
+const BAD_PERIOD: Duration = Duration::from_secs(1);
 /// The time after which the limits of cgroups without I/O are read again.
 const LIMITS_PERIOD: Duration = Duration::from_secs(10);
 /// A cgroup that has neither limits nor I/O is included only in one of this many rereads of limits. Once it has I/O,
 /// its limits are read at once.
 const IDLE_LIMITS_PERIOD: usize = 6;
+/// The number of cgroups from which those that are idle are read less often.
+const MANY_CGROUPS: usize = 500;
 /// The number of scans without I/O after which a cgroup without limits is read less often.
 const IDLE_SCANS: u32 = 10;
 /// Such a cgroup is read in only one of this many scans. When it has I/O again, the start of that I/O is not known, as
@@ -61,13 +64,14 @@ pub(super) struct CgroupReader {
     /// Parents before their children.
     cgroups: Vec<KnownCgroup>,
     discovered_at: Option<Duration>,
+    /// What the kernel says of the number of cgroups; `None` if it does not say it.
+    population: Option<Vec<u8>>,
+    population_file: PathBuf,
     limits_read_at: Option<Duration>,
     /// The number of times that limits were read again.
     limit_reads: usize,
     /// The number of scans so far.
     scans: usize,
-    /// True if a device was in trouble at the last scan.
-    was_in_trouble: bool,
     problem: Option<ScanProblem>,
 }
 
@@ -89,7 +93,9 @@ struct KnownCgroup {
     /// Its counters changed in the last scan, or it is new.
     has_changed: bool,
     /// It has not been read yet, or was not read in the last scan.
-    is_new: bool,
+    is_unread: bool,
+    /// It was created since the last scan: its counters began at zero then.
+    was_created: bool,
     /// The number of scans since its counters changed, including those that did not read it.
     idle_scans: u32,
     /// Its counters did not exist in the last scan.
@@ -107,8 +113,8 @@ struct PendingDir {
 }
 
 impl KnownCgroup {
-    /// Returns whether it is read less often, because it has had no I/O for long and has no limits.
-    fn is_resting(&self) -> bool {
+    /// Returns whether it has had no I/O for long and has no limits.
+    fn is_idle(&self) -> bool {
         self.idle_scans >= IDLE_SCANS && self.limited.is_empty()
     }
 
@@ -179,8 +185,17 @@ impl CgroupReader {
         let mountpoint = hierarchy
             .as_ref()
             .map_or("", |found| found.mountpoint.trim_start_matches('/'));
+        let top = root.join(mountpoint);
+        let is_v1 = hierarchy
+            .as_ref()
+            .is_some_and(|found| found.version == CgroupHierarchy::V1);
         Self {
-            top: root.join(mountpoint),
+            population_file: if is_v1 {
+                root.join("proc/cgroups")
+            } else {
+                top.join("cgroup.stat")
+            },
+            top,
             hierarchy,
             ..Self::default()
         }
@@ -191,36 +206,75 @@ impl CgroupReader {
         self.hierarchy.as_ref().map(|hierarchy| hierarchy.version)
     }
 
-    /// Looks for new cgroups and reads limits, if they are due, or if a device is in trouble; `now` is a monotonic time.
-    /// Slow work is done here, so that all counters can then be read shortly after each other.
-    pub(super) fn prepare(&mut self, now: Duration, is_in_trouble: bool) {
+    /// Looks for new cgroups and reads limits, if they are due or in a bad second; `now` is a monotonic time. Slow work is done
+    /// here, so that all counters can then be read shortly after each other. Returns whether there was any.
+    pub(super) fn prepare(&mut self, now: Duration, is_bad_second: bool) -> bool {
         let Some(version) = self.version() else {
-            return;
+            return false;
         };
-        let discovery_period = if is_in_trouble {
-            TROUBLE_PERIOD
+        let mut has_worked = self.discover_if_due(version, now, is_bad_second);
+        let are_limits_due = take_turn(&mut self.limits_read_at, LIMITS_PERIOD, now);
+        self.limit_reads += usize::from(are_limits_due);
+        let are_many = self.are_many();
+        for (at, cgroup) in self.cgroups.iter_mut().enumerate() {
+            let is_in_limits_turn = are_limits_due
+                && (!cgroup.is_idle()
+                    || at % IDLE_LIMITS_PERIOD == self.limit_reads % IDLE_LIMITS_PERIOD);
+            // A limit matters only to a cgroup that does I/O or that it holds back. A new one may hold it back entirely.
+            // In bad seconds all are read; otherwise, a change may be noticed a scan later.
+            let is_affected = if is_bad_second {
+                !are_many || !cgroup.is_idle()
+            } else {
+                cgroup.has_changed && at % 2 == self.scans % 2
+            };
+            if is_in_limits_turn || cgroup.is_unread || is_affected {
+                cgroup.read_limits();
+                has_worked = true;
+            }
+        }
+        has_worked
+    }
+
+    /// Lists the cgroups if it is time to, or if the kernel says that their number has changed. Returns whether it did.
+    fn discover_if_due(
+        &mut self,
+        version: CgroupHierarchy,
+        now: Duration,
+        is_bad_second: bool,
+    ) -> bool {
+        let period = if is_bad_second {
+            BAD_PERIOD
         } else {
             DISCOVERY_PERIOD
         };
-        if take_turn(&mut self.discovered_at, discovery_period, now) {
-            self.discover(version);
+        let population = self.read_population(version);
+        let before = std::mem::replace(&mut self.population, population);
+        let has_changed = self.population != before;
+        if has_changed {
+            self.discovered_at = None;
         }
-        let are_limits_due = take_turn(&mut self.limits_read_at, LIMITS_PERIOD, now);
-        self.limit_reads += usize::from(are_limits_due);
-        let was_in_trouble = std::mem::replace(&mut self.was_in_trouble, is_in_trouble);
-        let has_trouble_begun = is_in_trouble && !was_in_trouble;
-        for (at, cgroup) in self.cgroups.iter_mut().enumerate() {
-            let is_in_limits_turn = are_limits_due
-                && (!cgroup.is_resting()
-                    || at % IDLE_LIMITS_PERIOD == self.limit_reads % IDLE_LIMITS_PERIOD);
-            // A limit matters only to a cgroup that does I/O or that it holds back. A new one may hold it back entirely.
-            // When trouble begins, all are read at once; otherwise, a change may be noticed a scan later.
-            let is_in_turn = has_trouble_begun || at % 2 == self.scans % 2;
-            let is_affected = cgroup.has_changed || is_in_trouble && !cgroup.is_resting();
-            if is_in_limits_turn || cgroup.is_new || is_affected && is_in_turn {
-                cgroup.read_limits();
-            }
+        if !take_turn(&mut self.discovered_at, period, now) {
+            return false;
         }
+        // The kernel said at each scan that there was none, so those that are new were created since the last one.
+        self.discover(version, has_changed && before.is_some());
+        true
+    }
+
+    /// Reads what changes whenever a cgroup is created: in version 2 the numbers of living and of dying ones, in version 1 their
+    /// sum.
+    fn read_population(&self, version: CgroupHierarchy) -> Option<Vec<u8>> {
+        let text = read_bytes(&self.population_file)?;
+        if version == CgroupHierarchy::V2 {
+            return Some(text);
+        }
+        let mut lines = text.split(|byte| *byte == b'\n');
+        Some(lines.find(|line| line.starts_with(b"blkio\t"))?.to_vec())
+    }
+
+    /// Returns whether there are so many cgroups that those that are idle are read less often.
+    fn are_many(&self) -> bool {
+        self.cgroups.len() >= MANY_CGROUPS
     }
 
     /// Reads all cgroups with I/O or limits. The rest of the scan is empty.
@@ -231,6 +285,7 @@ impl CgroupReader {
                 ..IoScan::default()
             };
         };
+        let are_many = self.are_many();
         let mut problem = self.problem;
         self.scans = self.scans.wrapping_add(1);
         let mut cgroups = Vec::new();
@@ -242,7 +297,7 @@ impl CgroupReader {
             let cgroup = &mut self.cgroups[at];
             let is_idle_with_parent =
                 version == CgroupHierarchy::V2 && is_parent_idle && !cgroup.has_changed;
-            let is_resting = cgroup.is_resting();
+            let is_resting = are_many && cgroup.is_idle();
             let is_out_of_turn = is_resting && at % IDLE_PERIOD != self.scans % IDLE_PERIOD;
             let has_changed = if is_idle_with_parent || is_out_of_turn {
                 Ok(false)
@@ -253,7 +308,7 @@ impl CgroupReader {
             match has_changed {
                 Ok(true) => {
                     if is_resting {
-                        cgroup.is_new = true;
+                        cgroup.is_unread = true;
                         cgroup.read_limits();
                     }
                     cgroup.has_changed = true;
@@ -272,7 +327,8 @@ impl CgroupReader {
                     continue;
                 }
             }
-            let is_new = std::mem::take(&mut cgroup.is_new);
+            let was_created = std::mem::take(&mut cgroup.was_created);
+            let is_new = std::mem::take(&mut cgroup.is_unread) && !was_created;
             let devices = cgroup.devices();
             if !devices.is_empty() {
                 let pressure = cgroup.read_pressure();
@@ -292,8 +348,9 @@ impl CgroupReader {
         }
     }
 
-    /// Lists the cgroups and keeps what is known about those that were listed before.
-    fn discover(&mut self, version: CgroupHierarchy) {
+    /// Lists the cgroups and keeps what is known about those that were listed before. With `are_new_created`, the others were
+    /// created since the last scan.
+    fn discover(&mut self, version: CgroupHierarchy, are_new_created: bool) {
         let mut known_before = HashMap::new();
         for cgroup in self.cgroups.drain(..) {
             known_before.insert(Arc::clone(&cgroup.path), cgroup);
@@ -343,7 +400,8 @@ impl CgroupReader {
                     counters: dir.join(counters_file(version)),
                     dir: dir.clone(),
                     has_changed: true,
-                    is_new: true,
+                    is_unread: true,
+                    was_created: are_new_created,
                     ..KnownCgroup::default()
                 });
                 found.push(KnownCgroup {

@@ -133,24 +133,76 @@ fn below_an_idle_cgroup_nothing_is_read() {
 }
 
 #[test]
-fn a_cgroup_without_io_for_long_is_read_less_often_and_then_as_if_it_were_new() {
+fn of_many_cgroups_one_without_io_for_long_is_read_less_often_and_then_as_if_it_were_new() {
+    for count in [MANY_CGROUPS - 1, MANY_CGROUPS] {
+        let tree = Tree::new(V2);
+        for at in 0..count {
+            tree.io_stat(&format!("/{at}"), 100);
+        }
+        let mut reader = tree.reader();
+        (0..=10).for_each(|_| drop(scan(&mut reader, 0)));
+        tree.io_stat("/0", 200);
+        let mut found = Vec::new();
+        for _ in 0..5 {
+            let cgroup = scan(&mut reader, 0).cgroups.remove(0);
+            found.push((cgroup.devices[0].io.read_bytes, cgroup.is_new));
+        }
+        let as_new = found.iter().filter(|one| **one == (200, true)).count();
+        assert_eq!(as_new, usize::from(count == MANY_CGROUPS), "{found:?}");
+        assert_eq!(found[4].0, 200);
+        assert!(count == MANY_CGROUPS || found[0].0 == 200, "{found:?}");
+    }
+}
+
+#[test]
+fn a_cgroup_that_is_created_is_read_at_once_with_all_that_it_did() {
+    let tree = Tree::new(V2);
+    let population = |count| {
+        let text = format!("nr_descendants {count}\nnr_dying_descendants 0\n");
+        tree.file("sys/fs/cgroup/cgroup.stat", &text);
+    };
+    population(1);
+    tree.io_stat("/a", 100);
+    let mut reader = tree.reader();
+    let mut found = |at_s| {
+        let mut found = Vec::new();
+        for cgroup in scan(&mut reader, at_s).cgroups {
+            found.push((cgroup.path.to_string(), cgroup.is_new));
+        }
+        found
+    };
+    let named = |path: &str, is_new| (path.to_owned(), is_new);
+    assert_eq!(
+        found(0),
+        [named("/a", true)],
+        "it is not known since when it did this"
+    );
+    population(2);
+    tree.io_stat("/b", 5);
+    assert_eq!(found(1), [named("/a", false), named("/b", false)]);
+    tree.io_stat("/c", 5);
+    assert_eq!(found(2).len(), 2, "the kernel does not say that it exists");
+    assert_eq!(
+        found(6)[2],
+        named("/c", true),
+        "so it may be older than a second"
+    );
+}
+
+#[test]
+fn in_bad_seconds_all_limits_are_read_in_each() {
     let tree = Tree::new(V2);
     tree.io_stat("/a", 100);
     let mut reader = tree.reader();
-    (0..=10).for_each(|_| drop(scan(&mut reader, 0)));
-    tree.io_stat("/a", 200);
-    let found: Vec<(u64, bool)> = (0..5)
-        .map(|_| {
-            let cgroup = scan(&mut reader, 0).cgroups.remove(0);
-            (cgroup.devices[0].io.read_bytes, cgroup.is_new)
-        })
-        .collect();
-    assert_eq!(
-        found.iter().filter(|one| **one == (200, true)).count(),
-        1,
-        "{found:?}"
-    );
-    assert_eq!(found[4].0, 200);
+    (0..=20).for_each(|at_s| drop(scan(&mut reader, at_s)));
+    let mut limits = Vec::new();
+    for at_s in 21..24 {
+        let text = format!("8:0 rbps=max wbps=max riops={at_s} wiops=max\n");
+        tree.file("sys/fs/cgroup/a/io.max", &text);
+        reader.prepare(Duration::from_secs(at_s), true);
+        limits.extend(reader.read().cgroups[0].devices[0].limits[0]);
+    }
+    assert_eq!(limits, [21, 22, 23]);
 }
 
 #[test]

@@ -10,8 +10,8 @@ use super::task_files::{Processes, TICKS_PER_S, is_kernel_thread, list_ids, read
 use super::waits::read_wait;
 use crate::attribution::files::{ProcessStat, parse_process_stat};
 use crate::attribution::waits::{DeviceRef, waited_disk, worker_device};
-use crate::capture::proc_files::{parse_blocked, parse_pressure};
-use crate::counters::{BlockedTask, Device, Pressure};
+use crate::capture::proc_files::parse_blocked;
+use crate::counters::{BlockedTask, Device};
 use crate::source::small_file::{read_bytes, read_bytes_into, read_line};
 use crate::topology::partition_parents;
 
@@ -32,7 +32,6 @@ const MAX_WAITS: usize = 32;
 pub(in crate::source) struct BlockedTaskReader {
     processes: Processes,
     waits: PatientReader,
-    pressure: Option<Pressure>,
     /// The time at which blocked tasks are searched for next in any case.
     next_search: Duration,
     /// True if the tasks that were found last are looked at again in the next call, which shows whether they go on
@@ -146,7 +145,6 @@ impl BlockedTaskReader {
                 is_v1,
             },
             waits: PatientReader::new(patience),
-            pressure: None,
             next_search: Duration::ZERO,
             looks_again: false,
             last: Default::default(),
@@ -154,15 +152,14 @@ impl BlockedTaskReader {
     }
 
     /// Finds the tasks in uninterruptible sleep, of which those in the kernel wait for one of `devices`: every few seconds
-    /// and while a task goes on waiting, with `is_urgent` also if any task has waited for I/O since the last call.
-    /// Otherwise `None`.
+    /// while a task goes on waiting, and if it `is_due`. Otherwise `None`.
     pub(in crate::source) fn read(
         &mut self,
         now: Duration,
-        is_urgent: bool,
+        is_due: bool,
         devices: &[Device],
     ) -> Option<Vec<BlockedTask>> {
-        let is_search = now >= self.next_search || is_urgent && self.has_waited();
+        let is_search = is_due || now >= self.next_search;
         if !is_search && !self.looks_again {
             return None;
         }
@@ -233,15 +230,9 @@ impl BlockedTaskReader {
         Some(blocked)
     }
 
-    /// Returns whether a task waits for I/O now, or has since the last call.
-    fn has_waited(&mut self) -> bool {
-        let proc = &self.processes.proc;
-        let text = read_bytes(&proc.join("pressure/io")).unwrap_or_default();
-        let pressure = parse_pressure(&text);
-        if pressure != std::mem::replace(&mut self.pressure, pressure) {
-            return true;
-        }
-        let stat = read_bytes(&proc.join("stat")).unwrap_or_default();
+    /// Returns whether the kernel counts a task that waits for I/O now.
+    pub(in crate::source) fn is_any_blocked(&self) -> bool {
+        let stat = read_bytes(&self.processes.proc.join("stat")).unwrap_or_default();
         parse_blocked(&stat).unwrap_or(0) > 0
     }
 

@@ -21,6 +21,8 @@ use crate::source::small_file::{read_bytes_into, read_line};
 
 /// The time between two readings of the I/O of all processes.
 const PROCESSES_PERIOD: Duration = Duration::from_secs(5);
+/// The same in bad seconds: one, less what a scan may begin earlier than the one before.
+const BAD_PERIOD: Duration = Duration::from_millis(750);
 /// The time after which a reading is too old to be compared with the next one: nobody has asked for processes meanwhile.
 const MAX_PAUSE: Duration = Duration::from_secs(12);
 /// The most processes whose I/O is read.
@@ -64,7 +66,8 @@ pub(in crate::source) struct ProcessIoReader {
     processes: Processes,
     commands: PatientReader,
     look: Option<Look>,
-    found: Option<Arc<ProcessIo>>,
+    /// There was a reading, for which it takes two looks.
+    has_found: bool,
     /// The process that is being read, for another thread.
     pub(in crate::source) current: Arc<AtomicU32>,
     text: Vec<u8>,
@@ -110,53 +113,59 @@ impl ProcessIoReader {
             },
             commands: PatientReader::new(patience),
             look: None,
-            found: None,
+            has_found: false,
             current: Arc::default(),
             text: Vec::new(),
         }
     }
 
-    /// Returns the I/O of processes, which is read again after [`PROCESSES_PERIOD`]; `None` in the first call.
-    pub(in crate::source) fn read(&mut self, now: Duration) -> Option<Arc<ProcessIo>> {
+    /// Reads the I/O of processes if it is due: after [`PROCESSES_PERIOD`], in bad seconds in each. `None` if it is not, and in
+    /// the first call.
+    pub(in crate::source) fn read(
+        &mut self,
+        now: Duration,
+        is_bad_second: bool,
+    ) -> Option<Arc<ProcessIo>> {
         if let Some(look) = &self.look
             && now.saturating_sub(look.at) > MAX_PAUSE
         {
             self.look = None;
-            self.found = None;
+            self.has_found = false;
         }
-        // The second reading follows at once, so that a short run has processes, too.
-        let period = if self.found.is_none() {
+        let period = if !self.has_found {
+            // The second look follows at once, so that a short run has processes, too.
             Duration::ZERO
+        } else if is_bad_second {
+            BAD_PERIOD
         } else {
             PROCESSES_PERIOD
         };
         match &self.look {
-            Some(look) if now < look.at + period => {}
+            Some(look) if now < look.at + period => None,
             _ => self.look_at_all(now),
         }
-        self.found.clone()
     }
 
-    fn look_at_all(&mut self, now: Duration) {
+    fn look_at_all(&mut self, now: Duration) -> Option<Arc<ProcessIo>> {
         let mut older = self.look.take();
         let mut found = ProcessIo::default();
         let newer = self.read_all(now, older.as_mut(), &mut found);
-        if let Some(older) = older {
-            found.elapsed = now.saturating_sub(older.at);
-            found.busiest = busiest(&older, &newer);
-            // A process may change its command line at any time, to say what it does.
-            let mut dirs = Vec::new();
-            for process in &found.busiest {
-                dirs.push((process.pid, self.processes.dir(process.pid)));
-            }
-            let commands = self.commands.read(dirs, read_command);
-            for process in &mut found.busiest {
-                process.command = commands.get(&process.pid).cloned().flatten();
-                process.cgroup = self.processes.cgroup(process.pid);
-            }
-            self.found = Some(Arc::new(found));
+        let newer = self.look.insert(newer);
+        let older = older?;
+        found.elapsed = now.saturating_sub(older.at);
+        found.busiest = busiest(&older, newer);
+        // A process may change its command line at any time, to say what it does.
+        let mut dirs = Vec::new();
+        for process in &found.busiest {
+            dirs.push((process.pid, self.processes.dir(process.pid)));
         }
-        self.look = Some(newer);
+        let commands = self.commands.read(dirs, read_command);
+        for process in &mut found.busiest {
+            process.command = commands.get(&process.pid).cloned().flatten();
+            process.cgroup = self.processes.cgroup(process.pid);
+        }
+        self.has_found = true;
+        Some(Arc::new(found))
     }
 
     /// Reads the bytes of every process, and notes in `found` which are missing.

@@ -84,7 +84,7 @@ fn stat(id: u32, comm: &str, state: char, start_s: u64, delay_ticks: u64, thread
 }
 
 fn busiest(reader: &mut ProcessIoReader, at_s: u64) -> Option<Vec<(u32, String, u64)>> {
-    let processes = reader.read(Duration::from_secs(at_s))?;
+    let processes = reader.read(Duration::from_secs(at_s), false)?;
     Some(
         processes
             .busiest
@@ -109,19 +109,35 @@ fn the_busiest_come_first_and_processes_vanish() {
     proc.process(8, "backup", 1, 900);
     proc.end(10);
     let expected = vec![(8, "backup".to_owned(), 400), (7, "db".to_owned(), 10)];
-    assert_eq!(busiest(&mut reader, 1), Some(expected.clone()));
+    assert_eq!(busiest(&mut reader, 1), Some(expected));
     proc.process(7, "db", 1, 2010);
-    assert_eq!(busiest(&mut reader, 5), Some(expected), "not read again");
-    assert_eq!(
-        busiest(&mut reader, 6),
-        Some(vec![(7, "db".to_owned(), 1000)])
-    );
-    let processes = reader.read(Duration::from_secs(7)).unwrap();
+    assert_eq!(busiest(&mut reader, 5), None, "not read again");
+    let processes = reader.read(Duration::from_secs(6), false).unwrap();
+    assert_eq!(processes.busiest[0].read_bytes, 1000);
     assert_eq!(
         processes.busiest[0].cgroup.as_deref(),
         Some("/system.slice/db.service")
     );
     assert_eq!(processes.elapsed, Duration::from_secs(5));
+}
+
+#[test]
+fn in_bad_seconds_processes_are_read_in_each() {
+    let proc = Proc::new();
+    proc.uptime(100);
+    proc.process(7, "backup", 1, 0);
+    let mut reader = proc.io_reader();
+    let mut read_s = Vec::new();
+    for second in 0..20 {
+        proc.process(7, "backup", 1, 1000 * second);
+        // Scans begin earlier the longer the last one took.
+        let at = Duration::from_millis(1000 * second - 200 * (second % 2));
+        if let Some(processes) = reader.read(at, (8..12).contains(&second)) {
+            assert_eq!(processes.busiest[0].pid, 7);
+            read_s.push(second);
+        }
+    }
+    assert_eq!(read_s, [1, 6, 8, 9, 10, 11, 16]);
 }
 
 #[test]
@@ -146,7 +162,7 @@ fn between(proc: &Proc, change: impl FnOnce()) -> Vec<(u32, u64, bool)> {
     let mut reader = proc.io_reader();
     busiest(&mut reader, 0);
     change();
-    let processes = reader.read(Duration::from_secs(5)).unwrap();
+    let processes = reader.read(Duration::from_secs(5), false).unwrap();
     processes
         .busiest
         .iter()
@@ -206,25 +222,30 @@ fn a_parent_that_ends_passes_on_what_it_got() {
     assert_eq!(found, [(7, 5, false)]);
 }
 
-/// Searches at a time in seconds, urgently or not.
-fn search(reader: &mut BlockedTaskReader, at_s: u64, is_urgent: bool) -> Option<Vec<BlockedTask>> {
-    reader.read(Duration::from_secs(at_s), is_urgent, &[])
+/// Searches at a time in seconds.
+fn search(reader: &mut BlockedTaskReader, at_s: u64, is_due: bool) -> Option<Vec<BlockedTask>> {
+    reader.read(Duration::from_secs(at_s), is_due, &[])
 }
 
 #[test]
-fn in_trouble_blocked_tasks_are_searched_for_where_tasks_wait() {
+fn blocked_tasks_are_searched_for_when_it_is_due() {
     let proc = Proc::new();
     proc.file("stat", "cpu 1 2\nprocs_blocked 0\n");
     proc.process(7, "db", 1, 0);
     proc.thread(7, 7, "db", 'S', 0);
     proc.thread(7, 12, "db) D (writer", 'S', 10);
     let mut reader = proc.blocked_reader();
-    let mut found = |at_s| search(&mut reader, at_s, true);
-    assert_eq!(found(0), Some(Vec::new()), "the first search");
-    assert_eq!(found(1), None);
+    assert!(!reader.is_any_blocked());
+    assert_eq!(
+        search(&mut reader, 0, false),
+        Some(Vec::new()),
+        "the first search"
+    );
+    assert_eq!(search(&mut reader, 1, false), None);
     proc.file("stat", "cpu 1 2\nprocs_blocked 1\n");
+    assert!(reader.is_any_blocked());
     proc.thread(7, 12, "db) D (writer", 'D', 10);
-    let blocked = found(2).unwrap();
+    let blocked = search(&mut reader, 2, true).unwrap();
     let names: Vec<_> = blocked
         .iter()
         .map(|task| (task.pid, task.tid, task.comm.as_str()))
@@ -234,18 +255,10 @@ fn in_trouble_blocked_tasks_are_searched_for_where_tasks_wait() {
         blocked[0].cgroup.as_deref(),
         Some("/system.slice/db.service")
     );
-    proc.file("stat", "cpu 1 2\nprocs_blocked 0\n");
-    assert_eq!(found(3).unwrap().len(), 1, "another look");
-    assert_eq!(found(4), None);
-    proc.file(
-        "pressure/io",
-        "some avg10=0 avg60=0 avg300=0 total=9\nfull avg10=0 avg60=0 avg300=0 total=3\n",
-    );
-    assert_eq!(found(5).unwrap().len(), 1, "tasks have waited");
-    proc.file("stat", "cpu 1 2\nprocs_blocked 1\n");
-    assert_eq!(found(6).unwrap().len(), 1, "another look");
-    assert_eq!(search(&mut reader, 7, false).unwrap().len(), 1);
-    assert_eq!(search(&mut reader, 8, false), None);
+    let again = search(&mut reader, 3, false);
+    assert_eq!(again.unwrap().len(), 1, "another look");
+    assert_eq!(search(&mut reader, 4, false), None);
+    assert_eq!(search(&mut reader, 5, true).unwrap().len(), 1);
 }
 
 #[test]
@@ -372,7 +385,7 @@ fn processes_and_blocked_tasks_have_command_lines() {
     assert_eq!(blocked().as_deref(), Some("db --fast"));
     proc.process(7, "db", 1, 100);
     proc.process(8, "kworker", 1, 50);
-    let processes = reader.read(Duration::from_secs(5)).unwrap();
+    let processes = reader.read(Duration::from_secs(5), false).unwrap();
     let commands: Vec<_> = processes
         .busiest
         .iter()

@@ -1,5 +1,6 @@
 //! `blkstat who` on synthetic hosts.
 
+mod bad_second;
 mod host;
 mod messages;
 mod output;
