@@ -6,7 +6,7 @@
 //! ```text
 //! source ──Step────▶ intervals ──DeviceInterval──▶ report (table, JSON, CSV, summary, HTML)
 //! live | replay      metrics + judge        │
-//!    │                                      └────▶ judge ──DeviceReport──▶ report (text, JSON)
+//!    │                                      └────▶ judge ──DeviceReport──▶ report (text, JSON, fio job)
 //!    └─────Sample──▶ iostat, pt_diskstats ──▶ the text of those tools
 //! ```
 //!

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use jiff::tz::TimeZone;
 
@@ -16,9 +16,9 @@ use crate::capture::RecordingHeader;
 use crate::console::{RunContext, Warnings};
 use crate::exit::Exit;
 use crate::intervals::{Detail, DeviceSelection, Intervals, NotFound, collect};
-use crate::judge::{Verdict, queue_by_layer};
+use crate::judge::{DeviceReport, Verdict, queue_by_layer};
 use crate::known_baselines::{BaselineStore, SavedBaselines};
-use crate::report::analysis::{AnalysisReport, json, text};
+use crate::report::analysis::{AnalysisReport, fio_job, json, text};
 use crate::sanitize::sanitize;
 use crate::source::Input;
 
@@ -31,14 +31,17 @@ pub struct Analyze {
     #[arg(long, value_name = "REGEX")]
     devices_regex: Option<String>,
     /// Exit with status 3 if a device was in trouble, for scripts and monitoring
-    #[arg(long)]
+    #[arg(long, conflicts_with = "fio")]
     check: bool,
     /// Show load, queue levels and capacity of each device (default if one is named)
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with_all = ["json", "fio"])]
     details: bool,
     /// Print one JSON document
     #[arg(short, long)]
     json: bool,
+    /// Print a fio job that reproduces the load on a file of your choice
+    #[arg(long, conflicts_with = "json")]
+    fio: bool,
     /// Save the unloaded latencies, for --baseline or, as /var/lib/blkstat/baseline.json, for every live view
     #[arg(long, value_name = "FILE")]
     save_baseline: Option<PathBuf>,
@@ -63,7 +66,7 @@ impl Analyze {
         let sources = Sources {
             input: &input,
             selection: &selection,
-            detail: if self.json {
+            detail: if self.json || self.fio {
                 Detail::Analysis
             } else {
                 Detail::Charts
@@ -71,7 +74,7 @@ impl Analyze {
             baselines: &baselines,
         };
         // Read the time zone only now: an error about a time of the range also names an unknown time zone.
-        let time_zone = if self.json {
+        let time_zone = if self.json || self.fio {
             TimeZone::UTC
         } else {
             context.time_zone()
@@ -85,10 +88,10 @@ impl Analyze {
         report.is_unicode = context.is_terminal;
         report.time_zone = time_zone;
         let mut out = Vec::new();
-        if self.json {
-            json(&report, &mut |line| context.show(line))?;
-        } else {
-            text(&report, self.width.or_available(context), &mut out);
+        match (self.fio, self.json) {
+            (true, _) => write_fio_job(&report.devices, &mut out)?,
+            (_, true) => json(&report, &mut |line| context.show(line))?,
+            _ => text(&report, self.width.or_available(context), &mut out),
         }
         let has_baseline = report.devices.iter().any(|one| !one.baseline.is_empty());
         match &self.save_baseline {
@@ -122,6 +125,26 @@ fn had_trouble(report: &AnalysisReport) -> bool {
     let mut verdicts = report.devices.iter().map(|device| device.verdict);
     !report.events.incidents.is_empty()
         || verdicts.any(|verdict| verdict.is_some_and(Verdict::is_trouble))
+}
+
+/// Writes the fio job of the only active device.
+///
+/// # Errors
+/// If no device or more than one was active.
+fn write_fio_job(reports: &[DeviceReport], out: &mut Vec<u8>) -> Result<()> {
+    let active = reports.iter().filter(|report| report.busy_intervals > 0);
+    match &*Vec::from_iter(active) {
+        [report] => fio_job(report, out),
+        [] => bail!("no device was active: there is no load to repeat"),
+        several => {
+            let names: Vec<&str> = several.iter().map(|one| one.device.as_str()).collect();
+            bail!(
+                "several devices were active; name one of: {}",
+                sanitize(&names.join(", "))
+            );
+        }
+    }
+    Ok(())
 }
 
 fn save_baseline(path: &Path, report: &AnalysisReport) -> Result<()> {

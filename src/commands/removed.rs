@@ -24,6 +24,11 @@ const CSV: &str = "plain --csv puts an apostrophe before what a spreadsheet woul
 /// Everything that was cut, in the order of the commands.
 pub const REMOVED: &[Removed] = &[
     Removed {
+        command: ANY,
+        option: "--host",
+        instead: "give each host a file of its own, as with 'grep ^db1: FILE | blkstat --from -'",
+    },
+    Removed {
         command: VIEW,
         option: "--all-columns",
         instead: "'--width 300' has space for every column, and '-o COLUMN,...' chooses some",
@@ -67,11 +72,6 @@ pub const REMOVED: &[Removed] = &[
         command: "analyze",
         option: "--pair",
         instead: "captures are no longer compared; 'blkstat analyze --json' shows each as a document",
-    },
-    Removed {
-        command: "analyze",
-        option: "--fio",
-        instead: "'blkstat analyze --json' has what a job for fio needs: pattern, iops, size_kib and queue",
     },
     Removed {
         command: "who",

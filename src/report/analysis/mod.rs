@@ -1,6 +1,7 @@
-//! The result of an analysis: as text for people and as JSON. Here are the sentences that its text and its
+//! The result of an analysis: as text for people, as JSON, and as a fio job file. Here are the sentences that its text and its
 //! page share, the order of incidents and devices, and times of day.
 
+mod fio;
 mod json;
 mod text;
 
@@ -11,6 +12,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
+pub use self::fio::fio_job;
 pub use self::json::json;
 pub use self::text::text;
 pub(super) use self::text::verdict_sentence;

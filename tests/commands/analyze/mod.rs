@@ -341,6 +341,18 @@ fn the_saturation_threshold_moves_the_verdict() {
 }
 
 #[test]
+fn a_job_for_fio_names_no_device() {
+    let (job, err, code) = output("analyze --fio fixtures/captures/capped-3000.txt loop0", "");
+    assert_eq!((err.as_str(), code), ("", 0));
+    assert!(
+        job.contains("rate_iops=") && job.contains("iodepth=") && !job.contains("/dev/"),
+        "{job}"
+    );
+    let (_, err, code) = output("analyze --fio fixtures/captures/capped-3000.txt", "");
+    assert!(code == 2 && err.contains("loop0, vda"), "{err}");
+}
+
+#[test]
 fn input_that_cannot_be_analyzed_is_one_line_of_error() {
     for (arguments, expected) in [
         ("analyze no/such/file", 2),

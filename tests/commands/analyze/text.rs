@@ -1,4 +1,4 @@
-//! Analyses of captures as text and JSON.
+//! Analyses of captures as text, JSON and fio jobs.
 
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr;

@@ -45,8 +45,8 @@ fn mistaken_arguments_are_answered_with_a_suggestion() {
             "unexpected argument '-d' found; did you mean 'blkstat iostat -dxk sda 1 3'?",
         ),
         (
-            "analze --check x.txt",
-            "unexpected argument '--check' found; did you mean 'blkstat analyze'?",
+            "analze --fio x.txt",
+            "unexpected argument '--fio' found; did you mean 'blkstat analyze'?",
         ),
         (
             "--realtime --from x.txt",
