@@ -133,11 +133,6 @@ pub const REMOVED: &[Removed] = &[
         option: "--program",
         instead: "the units start /usr/bin/blkstat; for another path, pipe them through sed 's|/usr/bin/blkstat|PATH|'",
     },
-    Removed {
-        command: ANY,
-        option: "--host",
-        instead: "give each host a file of its own, as with 'grep ^db1: FILE | blkstat --from -'",
-    },
 ];
 
 impl Removed {
