@@ -45,33 +45,18 @@ fn fio_log(guest: &Guest, name: &str, kind: &str) -> [Vec<f64>; 2] {
     latencies
 }
 
-/// Returns the buckets of all lines, the fastest first: the smallest and the largest latency in milliseconds, and the
-/// number of requests.
-fn buckets(lines: &[Value], field: &str) -> Vec<(f64, f64, u64)> {
-    let all = lines
-        .iter()
-        .flat_map(|line| line[field].as_array().unwrap());
-    let mut buckets: Vec<(f64, f64, u64)> = all
-        .map(|bucket| {
-            (
-                bucket[0].as_f64().unwrap(),
-                bucket[1].as_f64().unwrap(),
-                bucket[2].as_u64().unwrap(),
-            )
-        })
-        .collect();
-    buckets.sort_by(|a, b| a.0.total_cmp(&b.0));
-    buckets
+/// The lowest and the highest value of a field in all lines that have it, in milliseconds. Of a percentile of each line,
+/// that of all requests together lies between them.
+fn range(lines: &[Value], field: &str) -> [f64; 2] {
+    let values = lines.iter().filter_map(|line| line[field].as_f64());
+    values.fold([f64::INFINITY, 0.0], |[low, high], value| {
+        [low.min(value), high.max(value)]
+    })
 }
 
-/// Returns the largest latency of the bucket that has the request of this rank, from 1.
-fn nth(buckets: &[(f64, f64, u64)], rank: u64) -> f64 {
-    let mut passed = 0;
-    let found = buckets.iter().find(|(_, _, count)| {
-        passed += count;
-        passed >= rank
-    });
-    found.unwrap().1
+/// Returns the latency of this percentile, of latencies in order.
+fn percentile(latencies: &[f64], percent: usize) -> f64 {
+    latencies[(latencies.len() * percent).div_ceil(100) - 1]
 }
 
 #[test]
@@ -114,25 +99,28 @@ fn latencies_are_those_of_fio() {
         let disk = guest.disks("nvme").remove(0);
         for (name, device) in [("nvme", disk.as_str()), ("slow", "dm-0")] {
             let lines = lines_of(guest, "latency", device);
-            let (own, logged) = (
-                buckets(&lines, "write_buckets"),
-                &fio_log(guest, name, "lat")[1],
-            );
+            let logged = &fio_log(guest, name, "lat")[1];
             // Of the same requests, each took no longer in the kernel than fio saw, and so did each of the same rank.
-            for (rank, fio_ms) in (1..).zip(logged) {
-                let ms = nth(&own, rank);
-                let (least, most) = (fio_ms - FIO_EXTRA_MS, fio_ms * (1.0 + BUCKET) + 0.001);
+            let most = |fio_ms: f64| fio_ms * (1.0 + BUCKET) + 0.001;
+            for (field, percent) in [("write_p50_ms", 50), ("write_p95_ms", 95)] {
+                let ([low, high], fio_ms) = (range(&lines, field), percentile(logged, percent));
                 assert!(
-                    ms > least && ms <= most,
-                    "{}: {device}: {rank}: {ms} is not {fio_ms}",
+                    low <= most(fio_ms) && high > fio_ms - FIO_EXTRA_MS,
+                    "{}: {device}: {field}: {low} to {high} is not {fio_ms}",
                     guest.version
                 );
             }
+            let ([_, slowest], fio_ms) = (range(&lines, "write_max_ms"), percentile(logged, 100));
+            assert!(
+                slowest > fio_ms - FIO_EXTRA_MS && slowest <= most(fio_ms),
+                "{}: {device}: {slowest} is not {fio_ms}",
+                guest.version
+            );
         }
         // A device that delays requests by 30 ms, by a clock that ticks every 4 ms.
-        let slow = buckets(&lines_of(guest, "latency", "dm-0"), "write_buckets");
-        let count: u64 = slow.iter().map(|(_, _, count)| count).sum();
-        assert!(nth(&slow, count / 2) > 26.0, "{}: {slow:?}", guest.version);
+        let lines = lines_of(guest, "latency", "dm-0");
+        let [_, median] = range(&lines, "write_p50_ms");
+        assert!(median > 26.0, "{}: {lines:?}", guest.version);
     });
 }
 
@@ -174,33 +162,27 @@ fn event_latencies(trace: &str, letters: &str) -> Vec<f64> {
     latencies
 }
 
-/// Checks percentiles against the latencies of events, which are in order.
-fn assert_percentiles(guest: &Guest, own: &[(f64, f64, u64)], events: &[f64]) {
-    let count: u64 = own.iter().map(|(_, _, count)| count).sum();
-    assert_eq!(events.len() as u64, count, "{}", guest.version);
-    for percent in [25, 50, 75, 90, 95] {
-        let rank = (count * percent).div_ceil(100);
-        let (ms, expected) = (nth(own, rank), events[rank as usize - 1]);
-        assert!(
-            is_near(ms, expected),
-            "{}: p{percent}: {ms} is not {expected}",
-            guest.version
-        );
-    }
-}
-
-fn is_near(ms: f64, expected: f64) -> bool {
-    (ms - expected).abs() <= expected * EVENT_TOLERANCE + EVENT_TOLERANCE_MS
-}
-
 #[test]
 fn percentiles_are_those_of_the_events_of_another_tracer() {
     on_each_kernel(Script::Latency, |guest| {
         let disk = guest.disks("nvme").remove(0);
-        let own = buckets(&lines_of(guest, "latency", &disk), "write_buckets");
-        let trace = guest.read("nvme.trace");
-        let events = event_latencies(&trace, "W");
-        assert_percentiles(guest, &own, &events);
+        let lines = lines_of(guest, "latency", &disk);
+        let events = event_latencies(&guest.read("nvme.trace"), "W");
+        assert_eq!(
+            events.len() as u64,
+            sum(&lines, "write_count"),
+            "{}",
+            guest.version
+        );
+        for (field, percent) in [("write_p50_ms", 50), ("write_p95_ms", 95)] {
+            let ([low, high], expected) = (range(&lines, field), percentile(&events, percent));
+            let tolerance = expected * EVENT_TOLERANCE + EVENT_TOLERANCE_MS;
+            assert!(
+                low <= expected + tolerance && high >= expected - tolerance,
+                "{}: {field}: {low} to {high} is not {expected}",
+                guest.version
+            );
+        }
     });
 }
 
