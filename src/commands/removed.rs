@@ -64,6 +64,16 @@ pub const REMOVED: &[Removed] = &[
         instead: CSV,
     },
     Removed {
+        command: "top",
+        option: "--ascii",
+        instead: "'LC_ALL=C blkstat top' uses only ASCII characters",
+    },
+    Removed {
+        command: "top",
+        option: "--no-mouse",
+        instead: "most terminals select text as usual while Shift is held",
+    },
+    Removed {
         command: "analyze",
         option: "--compare",
         instead: "run 'blkstat analyze --json' on each capture, and compare the documents",

@@ -37,7 +37,6 @@ fn keep_panics() {
 
 pub(crate) struct Screen {
     keyboard: Keyboard,
-    has_mouse: bool,
     is_active: bool,
     /// The cells that the terminal shows.
     shown: Buffer,
@@ -49,13 +48,12 @@ impl Screen {
     ///
     /// # Errors
     /// If the terminal cannot be written.
-    pub(crate) fn open(has_mouse: bool) -> io::Result<Option<Self>> {
+    pub(crate) fn open() -> io::Result<Option<Self>> {
         let Some(keyboard) = Keyboard::open_raw() else {
             return Ok(None);
         };
         let mut screen = Self {
             keyboard,
-            has_mouse,
             is_active: false,
             shown: Buffer::empty(Rect::ZERO),
             bytes: Vec::new(),
@@ -68,8 +66,7 @@ impl Screen {
     fn enter(&mut self) -> io::Result<()> {
         self.is_active = true;
         self.shown = Buffer::empty(Rect::ZERO);
-        let mouse = if self.has_mouse { MOUSE_ON } else { "" };
-        write(format!("{ENTER_ALTERNATE_SCREEN}{HIDE_CURSOR}{CLEAR}{mouse}").as_bytes())
+        write(format!("{ENTER_ALTERNATE_SCREEN}{HIDE_CURSOR}{CLEAR}{MOUSE_ON}").as_bytes())
     }
 
     /// Restores the terminal, then prints the message of a panic, if there was one.
@@ -77,9 +74,9 @@ impl Screen {
         if !std::mem::take(&mut self.is_active) {
             return;
         }
-        let mouse = if self.has_mouse { MOUSE_OFF } else { "" };
         // A closed terminal needs no restoring.
-        let _ = write(format!("{mouse}{Reset}{SHOW_CURSOR}{LEAVE_ALTERNATE_SCREEN}").as_bytes());
+        let _ =
+            write(format!("{MOUSE_OFF}{Reset}{SHOW_CURSOR}{LEAVE_ALTERNATE_SCREEN}").as_bytes());
         self.keyboard.restore();
         let panics = std::mem::take(&mut *PANICS.lock().unwrap_or_else(PoisonError::into_inner));
         let _ = io::stderr().write_all(panics.as_bytes());

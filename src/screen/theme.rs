@@ -87,11 +87,8 @@ impl Stroke {
 }
 
 impl Theme {
-    /// Returns the appearance that the environment asks for. `is_ascii` is the option for ASCII only.
-    pub(crate) fn from_environment(
-        is_ascii: bool,
-        variable: &dyn Fn(&str) -> Option<OsString>,
-    ) -> Self {
+    /// Returns the appearance that the environment asks for.
+    pub(crate) fn from_environment(variable: &dyn Fn(&str) -> Option<OsString>) -> Self {
         let text = |name: &str| variable(name).map(|value| value.to_string_lossy().into_owned());
         let term = text("TERM").unwrap_or_default();
         let has_no_color = text("NO_COLOR").is_some_and(|value| !value.is_empty());
@@ -106,11 +103,10 @@ impl Theme {
             }
             _ => ColorDepth::Sixteen,
         };
-        let is_ascii = is_ascii || !shows_utf8(variable);
         Self {
             depth,
             is_light: has_light_background(text("COLORFGBG").as_deref()),
-            is_ascii,
+            is_ascii: !shows_utf8(variable),
         }
     }
 
@@ -193,7 +189,7 @@ mod tests {
                 .find(|(one, _)| *one == name)
                 .map(|(_, value)| value.into())
         };
-        Theme::from_environment(false, &find)
+        Theme::from_environment(&find)
     }
 
     #[test]

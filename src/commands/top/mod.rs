@@ -34,12 +34,6 @@ pub struct Top {
     /// Sort by a column, by its title or name (default: most severe verdict first)
     #[arg(short, long, value_name = "KEY", value_parser = sort_key)]
     sort: Option<&'static str>,
-    /// Use only ASCII characters
-    #[arg(long)]
-    ascii: bool,
-    /// Leave the mouse to the terminal
-    #[arg(long)]
-    no_mouse: bool,
     #[command(flatten)]
     verdicts: VerdictOptions,
 }

@@ -93,7 +93,7 @@ pub(super) fn run(
             .or(input.interval)
             .map(|interval| interval.as_secs_f64()),
         time_zone,
-        theme: Theme::from_environment(top.ascii, &variable),
+        theme: Theme::from_environment(&variable),
         saturation_threshold: top.verdicts.saturation_threshold,
         sort: top.sort.unwrap_or(BY_VERDICT),
         folds: !selection.all,
@@ -105,7 +105,7 @@ pub(super) fn run(
         },
     };
     let signals = ScreenSignals::catch().context("cannot catch signals")?;
-    let Some(screen) = Screen::open(!top.no_mouse).context("cannot write to the terminal")? else {
+    let Some(screen) = Screen::open().context("cannot write to the terminal")? else {
         bail!(
             "standard input is not a terminal, so no keys can be read; 'blkstat' prints the same as lines"
         );
