@@ -1,5 +1,6 @@
 //! `blkstat devices`: reads the block-device tree and prints it.
 
+use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,25 +8,28 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use clap::Args;
 
-use super::options::{CaptureOptions, FILE_FIRST, Host, Operands, WidthOption, usage_error};
+use super::options::{ANY_FIRST, CaptureOptions, Host, Operands, WidthOption, usage_error};
 use crate::console::{RunContext, require_text};
-use crate::counters::{HealthFacts, Sample};
+use crate::counters::{Device, HealthFacts, Sample};
 use crate::exit::{Exit, NoData};
+use crate::intervals::find_devices;
 use crate::os_error::os_error_text;
-use crate::report::devices::{json, push_troubles, tree};
+use crate::report::devices::{ShownDevices, csv, json, tree};
 use crate::sanitize::{path_text, sanitize};
 use crate::schedule::Schedule;
 use crate::source::{
-    HealthReader, Input, Replay, check_stated, list_devices, read_topology, with_stated,
+    DeviceResolver, HealthReader, Input, Replay, check_stated, list_devices, read_topology,
+    with_stated,
 };
 use crate::time_range::TimeRange;
 use crate::topology::Topology;
 
 #[derive(Args, Clone, Debug)]
-#[command(override_usage = "blkstat devices [OPTIONS] [FILE...]")]
+#[command(override_usage = "blkstat devices [OPTIONS] [FILE | DEVICE]...")]
 pub struct Devices {
-    /// Recording of the host to show, or several (default: this host)
-    #[arg(value_name = "FILE")]
+    // Completion scripts show these words; --help shows VIEW_OPERANDS.
+    /// Recording, and devices
+    #[arg(value_name = "DEVICE", hide = true)]
     operands: Vec<String>,
     /// Show the devices of the host on which FILE was recorded
     #[arg(short, long, value_name = "FILE")]
@@ -36,15 +40,18 @@ pub struct Devices {
     #[arg(short, long)]
     all: bool,
     /// Print one JSON document with every device
-    #[arg(short, long)]
+    #[arg(short, long, conflicts_with = "csv")]
     json: bool,
+    /// Print lines of CSV
+    #[arg(long)]
+    csv: bool,
     #[command(flatten)]
     width: WidthOption,
 }
 
 impl Devices {
     pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
-        let operands = Operands::split(&self.operands, FILE_FIRST, self.from.as_ref(), &host.root);
+        let operands = Operands::split(&self.operands, ANY_FIRST, self.from.as_ref(), &host.root);
         let Operands {
             files,
             devices,
@@ -54,11 +61,6 @@ impl Devices {
             return Err(usage_error(
                 "devices shows the devices once, without INTERVAL and COUNT",
             ));
-        }
-        if let Some(word) = devices.first() {
-            return Err(usage_error(format!(
-                "no such file '{word}'; devices shows all devices, of FILE"
-            )));
         }
         let input = host.input(&files, TimeRange::default(), schedule, &self.capture)?;
         let (topology, facts, place) = match &input.from {
@@ -73,22 +75,72 @@ impl Devices {
             };
             return Err(error.into());
         }
-        let mut shown = topology.nodes().iter();
-        if !self.json && !shown.any(|node| self.all || topology.is_of_use(node)) {
+        let named = find_named(&devices, &topology, &input)?;
+        let is_complete = self.all || self.json || self.csv;
+        let mut names = HashSet::new();
+        for node in topology.nodes() {
+            let is_shown = match &named {
+                Some(named) => named.contains(&node.name),
+                None => is_complete || topology.is_of_use(node),
+            };
+            if is_shown {
+                names.insert(node.name.as_str());
+            }
+        }
+        if names.is_empty() {
             let reason = format!("no block device in {place} is in use; --all lists unused ones");
             return Err(NoData(reason).into());
         }
+        let shown = ShownDevices {
+            topology: &topology,
+            facts: &facts,
+            names,
+        };
         let mut text = Vec::new();
         if self.json {
-            json(&topology, &facts, &mut text);
+            json(&shown, &mut text);
+        } else if self.csv {
+            csv(&shown, &mut text);
         } else {
-            let width = self.width.or_available(context);
-            tree(&topology, self.all, width, &mut text);
-            push_troubles(&topology, &facts, width, &mut text);
+            tree(&shown, self.width.or_available(context), &mut text);
         }
         context.show(&mut text)?;
         Ok(Exit::Success)
     }
+}
+
+/// Returns the devices that words name, with all below and above them; `None` without words.
+///
+/// # Errors
+/// If no device has one of the names ([`NoData`]).
+fn find_named(
+    words: &[String],
+    topology: &Topology,
+    input: &Input,
+) -> Result<Option<HashSet<String>>> {
+    if words.is_empty() {
+        return Ok(None);
+    }
+    let mut devices = Vec::new();
+    for node in topology.nodes() {
+        devices.push(Device {
+            major: node.major,
+            minor: node.minor,
+            name: node.name.clone(),
+            ..Device::default()
+        });
+    }
+    let resolver = DeviceResolver::new(&input.root, &[input.root.join("sys")]);
+    let resolver = input.from.is_none().then_some(&resolver);
+    let found = find_devices(words, &devices, topology, resolver);
+    let mut names = HashSet::new();
+    for index in found.map_err(|not_found| NoData(not_found.to_string()))? {
+        let name = &devices[index].name;
+        names.extend(topology.devices_below(name));
+        names.extend(topology.devices_above(name));
+        names.insert(name.clone());
+    }
+    Ok(Some(names))
 }
 
 /// Devices, the facts about their health, and where they are from.

@@ -101,6 +101,7 @@ pub(super) fn operands(command: &str) -> &'static [Operand] {
         "top" => VIEW_OPERANDS.get(..3).unwrap_or_default(),
         // Recordings have no single requests.
         "latency" => VIEW_OPERANDS.get(1..).unwrap_or_default(),
+        "devices" => VIEW_OPERANDS.get(..2).unwrap_or_default(),
         "export" => export::OPERANDS,
         "record" => record::OPERANDS,
         _ => &[],

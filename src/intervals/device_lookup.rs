@@ -11,7 +11,7 @@ use crate::typo::most_similar;
 
 /// Returns the index of the device that `word` names: by the kernel's name, by its alias, on the running system by a node
 /// in /dev, or by a path of a file system on it.
-pub fn find_device(
+pub(super) fn find_device(
     word: &str,
     devices: &[Device],
     topology: &Topology,
@@ -35,6 +35,35 @@ pub fn find_device(
         return Some(index);
     }
     find_by_path(word, devices, topology, resolver)
+}
+
+/// Returns the indices of the devices that words name: see [`find_device`].
+///
+/// # Errors
+/// The first word that no device has.
+pub fn find_devices(
+    words: &[String],
+    devices: &[Device],
+    topology: &Topology,
+    resolver: Option<&DeviceResolver>,
+) -> Result<Vec<usize>, NotFound> {
+    let mut found = Vec::new();
+    for word in words {
+        let Some(index) = find_device(word, devices, topology, resolver) else {
+            let names = devices.iter().map(|device| device.name.as_str());
+            let aliases = topology
+                .nodes()
+                .iter()
+                .filter_map(|node| node.alias.as_deref());
+            return Err(NotFound::name(
+                word,
+                names.chain(aliases),
+                "blkstat devices",
+            ));
+        };
+        found.push(index);
+    }
+    Ok(found)
 }
 
 /// Returns the index of the device below a path: the one whose number its file system has, or else the one that is mounted

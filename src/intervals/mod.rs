@@ -40,7 +40,7 @@ pub use device_interval::{
     DeviceActivity, DeviceEvent, DeviceInterval, DeviceState, EventKind, IntervalHeader,
     IntervalRows, TopCgroup,
 };
-pub use device_lookup::{NotFound, find_device};
+pub use device_lookup::{NotFound, find_devices};
 pub use events::{Course, Departure, Event, Events, Harm, IncidentSummary, IncidentTotal};
 pub use history::{DeviceHistory, History, UsageHistory};
 pub use incident::{Cause, Incident, Moment, OngoingIncident, WaitingTask};

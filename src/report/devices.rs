@@ -1,100 +1,225 @@
-//! The block-device tree: as a table for people, and as JSON.
+//! The block devices: as a tree for people, as one document of JSON, and as CSV.
 
 use std::collections::HashSet;
 
-use serde::Serialize;
+use Field::{Flag, Json, Sentences, Text, Whole, Word};
 use unicode_width::UnicodeWidthStr;
 
 use crate::counters::{Health, HealthFacts};
 use crate::report::evidence::health_text;
-use crate::report::layout::number_format::lsblk_size;
-use crate::report::layout::{KEEP, TextTable, push_lines, sentence_width, wrap_list};
+use crate::report::fields::{self, RecordField, cell, field, push_header, push_record, text_table};
+use crate::report::json_csv::LineFormat;
+use crate::report::json_csv::value::Field;
+use crate::report::layout::{KEEP, ellipsize, push_lines, sentence_width};
 use crate::sanitize::{json_text, sanitize};
 use crate::topology::{Node, Topology};
 
-/// A device in the document. Field names are stable; new ones may be added.
-#[derive(Serialize)]
-struct Device<'a> {
-    #[serde(flatten)]
-    node: &'a Node,
-    /// Number of layers below the device.
-    depth: usize,
-    /// Devices stacked directly on it.
-    holders: Vec<&'a str>,
-    /// What the kernel says of its health.
-    health: &'a Health,
+/// The devices of a host of which some are shown.
+pub struct ShownDevices<'a> {
+    pub topology: &'a Topology,
+    pub facts: &'a HealthFacts,
+    /// The kernel's names of those that are shown.
+    pub names: HashSet<&'a str>,
 }
 
-/// Appends every device as `{"devices":[...]}`, one to a line: its [`Node`] with null for unknown values, the number of
-/// layers below it, the devices stacked directly on it, and the facts about its health.
-pub fn json(topology: &Topology, facts: &HealthFacts, out: &mut Vec<u8>) {
+impl<'a> ShownDevices<'a> {
+    fn nodes(&self) -> impl Iterator<Item = &'a Node> {
+        let nodes = self.topology.nodes().iter();
+        nodes.filter(|node| self.names.contains(node.name.as_str()))
+    }
+
+    /// Returns what is known of a device, in the order of JSON and CSV. Names are stable; new ones are added at the end.
+    fn fields(&self, node: &'a Node) -> Vec<RecordField<'a>> {
+        let holders = self.topology.holders(&node.name);
+        let holders = holders.map(|holder| holder.name.clone()).collect();
+        let depth = self.topology.depth(&node.name) as u64;
+        let none = Health::default();
+        let health = self.facts.get(&node.name).map_or(&none, |health| health);
+        // Serializing words and numbers cannot fail.
+        let health = serde_json::to_string(health).unwrap_or_default();
+        vec![
+            field("name", "the kernel's name", Text(Some(&node.name))),
+            field(
+                "major",
+                "the major device number",
+                Whole(Some(node.major.into())),
+            ),
+            field(
+                "minor",
+                "the minor device number",
+                Whole(Some(node.minor.into())),
+            ),
+            field("kind", KINDS, Word(Some(node.kind.name()))).titled("type"),
+            field(
+                "alias",
+                "the name that administrators use, such as vg-data, if it differs",
+                Text(node.alias.as_deref()),
+            ),
+            field(
+                "backing_devices",
+                "the devices directly below",
+                Sentences(node.backing_devices.clone()),
+            ),
+            field("size_bytes", "its size", Whole(node.size_bytes)).titled("size"),
+            field(
+                "model",
+                "the model that the disk reports, up to 64 characters",
+                Text(node.model.as_deref()),
+            ),
+            field(
+                "rotational",
+                "whether the kernel takes it for a hard disk",
+                Flag(node.rotational),
+            )
+            .titled("rotational"),
+            field(
+                "scheduler",
+                "the I/O scheduler",
+                Text(node.scheduler.as_deref()),
+            )
+            .titled("scheduler"),
+            field(
+                "nr_requests",
+                "the number of requests that fit in its queue",
+                Whole(node.nr_requests),
+            )
+            .titled("queue"),
+            field(
+                "iostats_enabled",
+                "the setting queue/iostats",
+                Flag(node.iostats_enabled),
+            ),
+            field(
+                "ignores_iostats",
+                "whether the driver counts requests regardless of it",
+                Flag(node.ignores_iostats),
+            ),
+            field(
+                "backing_file",
+                "the file behind a loop device",
+                Text(node.backing_file.as_deref()),
+            ),
+            field(
+                "mountpoints",
+                "where it is mounted",
+                Sentences(node.mountpoints.clone()),
+            ),
+            field("identity", IDENTITY, Text(node.identity.as_deref())),
+            field(
+                "diskseq",
+                "the kernel's sequence number of the disk, which changes when another takes its name (since Linux 5.15)",
+                Whole(node.diskseq),
+            ),
+            field(
+                "serial",
+                "the serial number that the disk reports, with _ for blanks",
+                Text(node.serial.as_deref()),
+            ),
+            field("depth", "the number of layers below", Whole(Some(depth))),
+            field("holders", "the devices directly above", Sentences(holders)),
+            field(
+                "health",
+                "what the kernel says of its health: see 'blkstat help devices'",
+                Json(json_text(health)),
+            ),
+            cell("iostats", iostats(node)),
+        ]
+    }
+}
+
+const KINDS: &str = "disk, partition, loop, ram, zram, dm, lvm, crypt, multipath, md, nvme_path, optical or virtual";
+const IDENTITY: &str = "the same wherever the device is attached: wwid:..., serial:..., dm:... or md:..., with -part1 for a partition; \
+    from sysfs, for virtio disks also from udev";
+
+/// Returns the fields with their meanings, for the manual.
+pub(super) fn meanings() -> Vec<(String, String)> {
+    // Which device it is does not matter.
+    let shown = ShownDevices {
+        topology: &Topology::default(),
+        facts: &HealthFacts::default(),
+        names: HashSet::new(),
+    };
+    fields::meanings(&shown.fields(&Node::default()))
+}
+
+/// Appends every device as `{"devices":[...]}`, one to a line.
+pub fn json(shown: &ShownDevices<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"devices\":[");
-    for (index, node) in topology.nodes().iter().enumerate() {
-        let holders = topology
-            .holders(&node.name)
-            .map(|node| node.name.as_str())
-            .collect();
-        let health = facts.get(&node.name).cloned().unwrap_or_default();
-        let device = Device {
-            node,
-            depth: topology.depth(&node.name),
-            holders,
-            health: &health,
-        };
+    for (index, node) in shown.nodes().enumerate() {
         out.extend_from_slice(if index == 0 { b"\n" } else { b",\n" });
-        // Serializing text and numbers cannot fail.
-        let line = serde_json::to_string(&device).unwrap_or_default();
-        out.extend_from_slice(json_text(line).as_bytes());
+        push_record(shown.fields(node), LineFormat::Json, out);
+        out.pop();
     }
     out.extend_from_slice(b"\n]}\n");
 }
 
-/// Appends a line for each device that something is wrong with, as the kernel says.
-pub fn push_troubles(topology: &Topology, facts: &HealthFacts, width: usize, out: &mut Vec<u8>) {
-    for node in topology.nodes() {
-        if let Some(health) = facts.get(&node.name)
-            && let Some(text) = health_text(&node.name, &health.troubles(None), None)
-        {
-            push_lines(&text, [""; 2], sentence_width(width), out);
+/// Appends the names of the fields, and a line for each device.
+pub fn csv(shown: &ShownDevices<'_>, out: &mut Vec<u8>) {
+    for (index, node) in shown.nodes().enumerate() {
+        let fields = shown.fields(node);
+        if index == 0 {
+            push_header(&fields, out);
         }
+        push_record(fields, LineFormat::Csv, out);
     }
 }
 
+/// The titles of the columns before the mount points. Those of the lowest rank are dropped first from a tree that is too
+/// wide.
+const COLUMNS: [&str; 7] = [
+    "device",
+    "type",
+    "size",
+    "rotational",
+    "scheduler",
+    "queue",
+    "iostats",
+];
+const RANKS: [u8; 7] = [KEEP, 4, 5, 0, 2, 1, 3];
+/// The last column, which is never dropped.
+const MOUNTPOINTS: &str = "mountpoints";
 /// Width that longer mount points get before other columns are dropped for them.
 const MIN_MOUNTPOINTS_WIDTH: usize = 16;
-/// Title of the last column, which is never dropped.
-const MOUNTPOINTS: &str = "mountpoints";
 
-/// Appends the tree: each device is below those that it is stacked on, as in lsblk. `all` includes devices that are not
-/// in use.
+/// Appends the tree: each device is below those that it is stacked on, as in lsblk. A line for each device that something is
+/// wrong with follows, as the kernel says.
 ///
 /// Lines are at most `width` columns wide, except that names of devices are never shortened. Columns that do not fit
-/// are dropped, and a last line names them.
-pub fn tree(topology: &Topology, all: bool, width: usize, out: &mut Vec<u8>) {
-    let rows = tree_rows(topology, all);
-    let (mut lists, mut longest) = (Vec::new(), 0);
+/// are dropped, and a line names them; mount points that do not fit on one line have a line each.
+pub fn tree(shown: &ShownDevices<'_>, width: usize, out: &mut Vec<u8>) {
+    let rows = tree_rows(shown);
+    let mut records = Vec::new();
+    let mut longest = MOUNTPOINTS.len();
     for row in &rows {
-        let list = mountpoints(row);
-        for path in &list {
-            longest = longest.max(path.width());
+        let mut fields = vec![cell("device", device(row))];
+        if !row.is_repeated {
+            fields.extend(shown.fields(row.node));
         }
-        lists.push(list);
+        records.push(fields);
+        longest = longest.max(mountpoints(row).join(", ").width());
     }
-    let mountpoints_width = longest.clamp(MOUNTPOINTS.len(), MIN_MOUNTPOINTS_WIDTH);
-
-    let mut table = TextTable::new(&COLUMNS, "llrllrl", rows.iter().map(cells));
-    if table.width() + table.gap + mountpoints_width > width {
+    let mut table = text_table(&COLUMNS, "llrllrl", &records);
+    let min_width = longest.min(MIN_MOUNTPOINTS_WIDTH);
+    if table.width() + table.gap + min_width > width {
         table.gap = 1;
     }
-    let dropped = table.drop_columns(&RANKS, width.saturating_sub(table.gap + mountpoints_width));
-    let mountpoints_width = width.saturating_sub(table.width() + table.gap).max(1);
+    let dropped = table.drop_columns(&RANKS, width.saturating_sub(table.gap + min_width));
+    let space = width.saturating_sub(table.width() + table.gap).max(1);
     let mut mounts = Vec::new();
-    for ((cells, row), list) in table.rows.iter_mut().skip(1).zip(&rows).zip(&lists) {
-        let lines = wrap_list(list, mountpoints_width);
-        for _ in 1..lines.len() {
+    for (row, cells) in rows.iter().zip(&mut table.rows[1..]) {
+        let mut places = mountpoints(row);
+        let on_a_line = places.join(", ");
+        if on_a_line.width() <= space {
+            mounts.push(on_a_line);
+            continue;
+        }
+        for place in &mut places {
+            *place = ellipsize(place, space);
+        }
+        for _ in 1..places.len() {
             cells[0] += &format!("\n{}", row.continuation);
         }
-        mounts.push(lines.join("\n"));
+        mounts.push(places.join("\n"));
     }
     table.add_column(MOUNTPOINTS, mounts);
     table.push(out);
@@ -105,57 +230,33 @@ pub fn tree(topology: &Topology, all: bool, width: usize, out: &mut Vec<u8>) {
         );
         out.extend_from_slice(note.as_bytes());
     }
-}
-
-/// The columns before the mount points.
-const COLUMNS: [&str; 7] = [
-    "device",
-    "type",
-    "size",
-    "rotational",
-    "scheduler",
-    "queue",
-    "iostats",
-];
-/// Columns of the lowest rank are dropped first from a table that is too wide.
-const RANKS: [u8; 7] = [KEEP, 4, 5, 0, 2, 1, 3];
-
-/// Returns the cells of a row in these columns; only the first if the device is repeated.
-fn cells(row: &TreeRow<'_>) -> Vec<String> {
-    let node = row.node;
-    let others = [
-        Some(node.kind.name().to_owned()),
-        node.size_bytes.map(lsblk_size),
-        node.rotational
-            .map(|is_rotational| if is_rotational { "yes" } else { "no" }.to_owned()),
-        node.scheduler
-            .as_ref()
-            .map(|scheduler| sanitize(scheduler).into_owned()),
-        node.nr_requests.map(|requests| requests.to_string()),
-        iostats(node),
-    ];
-    let others = others.map(|text| text.filter(|_| !row.is_repeated).unwrap_or_default());
-    [device(row)].into_iter().chain(others).collect()
+    for node in shown.nodes() {
+        if let Some(health) = shown.facts.get(&node.name)
+            && let Some(text) = health_text(&node.name, &health.troubles(None), None)
+        {
+            push_lines(&text, [""; 2], sentence_width(width), out);
+        }
+    }
 }
 
 /// Returns the setting `queue/iostats` with its effect: `OFF` in capitals if requests are not counted, which explains
 /// counters that do not change; `ignored` if they are counted although the setting is off; `off?` if that is not known.
-fn iostats(node: &Node) -> Option<String> {
-    let text = match (node.iostats_enabled?, node.ignores_iostats) {
-        (true, _) => "on",
-        (false, _) if node.is_accounting_off() => "OFF",
-        (false, Some(true)) => "ignored",
-        (false, _) => "off?",
+fn iostats(node: &Node) -> String {
+    let text = match (node.iostats_enabled, node.ignores_iostats) {
+        (None, _) => "",
+        (Some(true), _) => "on",
+        (Some(false), _) if node.is_accounting_off() => "OFF",
+        (Some(false), Some(true)) => "ignored",
+        (Some(false), _) => "off?",
     };
-    Some(text.to_owned())
+    text.to_owned()
 }
 
 /// Returns the tree lines, the kernel's name and the alias of a device.
 fn device(row: &TreeRow<'_>) -> String {
-    let name = sanitize(&row.node.name);
-    let mut text = format!("{}{name}", row.stem);
+    let mut text = format!("{}{}", row.stem, row.node.name);
     if let Some(alias) = &row.node.alias {
-        text += &format!(" {}", sanitize(alias));
+        text += &format!(" {alias}");
     }
     if row.is_repeated {
         text += " (above)";
@@ -167,8 +268,8 @@ fn device(row: &TreeRow<'_>) -> String {
 fn mountpoints(row: &TreeRow<'_>) -> Vec<String> {
     let mut places = Vec::new();
     if !row.is_repeated {
-        for mountpoint in &row.node.mountpoints {
-            places.push(sanitize(mountpoint).into_owned());
+        for path in &row.node.mountpoints {
+            places.push(sanitize(path).into_owned());
         }
         if let Some(file) = &row.node.backing_file {
             places.push(format!("file {}", sanitize(file)));
@@ -188,21 +289,19 @@ struct TreeRow<'a> {
 }
 
 /// Returns the rows: each shown device is below every device that it is stacked on, in full only the first time.
-fn tree_rows(topology: &Topology, all: bool) -> Vec<TreeRow<'_>> {
-    let mut nodes = Vec::from_iter(topology.nodes());
-    nodes.retain(|node| all || topology.is_of_use(node));
+fn tree_rows<'a>(shown: &ShownDevices<'a>) -> Vec<TreeRow<'a>> {
     let mut drawn = HashSet::new();
     let mut rows = Vec::new();
-    for node in &nodes {
+    for node in shown.nodes() {
         let mut below = node.backing_devices.iter();
-        if !below.any(|name| topology.node(name).is_some()) {
-            push_subtree(node, topology, all, &mut drawn, &mut rows);
+        if !below.any(|name| shown.topology.node(name).is_some()) {
+            push_subtree(node, shown, &mut drawn, &mut rows);
         }
     }
     // Devices in a circle have no root. No kernel creates one, but a recording may hold anything.
-    for node in nodes {
+    for node in shown.nodes() {
         if !drawn.contains(node.name.as_str()) {
-            push_subtree(node, topology, all, &mut drawn, &mut rows);
+            push_subtree(node, shown, &mut drawn, &mut rows);
         }
     }
     rows
@@ -212,8 +311,7 @@ fn tree_rows(topology: &Topology, all: bool) -> Vec<TreeRow<'_>> {
 /// any depth.
 fn push_subtree<'a>(
     root: &'a Node,
-    topology: &'a Topology,
-    all: bool,
+    shown: &ShownDevices<'a>,
     drawn: &mut HashSet<&'a str>,
     rows: &mut Vec<TreeRow<'a>>,
 ) {
@@ -221,8 +319,8 @@ fn push_subtree<'a>(
     let mut pending = vec![(root, String::new(), String::new())];
     while let Some((node, stem, prefix)) = pending.pop() {
         let is_repeated = !drawn.insert(&node.name);
-        let mut holders: Vec<&Node> = topology.holders(&node.name).collect();
-        holders.retain(|node| !is_repeated && (all || topology.is_of_use(node)));
+        let mut holders = Vec::from_iter(shown.topology.holders(&node.name));
+        holders.retain(|node| !is_repeated && shown.names.contains(node.name.as_str()));
         for (index, holder) in holders.iter().enumerate().rev() {
             let (branch, line) = if index + 1 < holders.len() {
                 ("├─", "│ ")
@@ -235,10 +333,9 @@ fn push_subtree<'a>(
                 format!("{prefix}{line}"),
             ));
         }
-        let continuation = if holders.is_empty() {
-            prefix
-        } else {
-            format!("{prefix}│")
+        let continuation = match holders.as_slice() {
+            [] => prefix,
+            _ => format!("{prefix}│"),
         };
         rows.push(TreeRow {
             node,
@@ -250,11 +347,12 @@ fn push_subtree<'a>(
 }
 
 #[cfg(test)]
-mod json_tests {
+mod tests {
     use super::*;
+    use crate::topology::Kind;
 
     #[test]
-    fn the_document_cannot_control_a_terminal() {
+    fn neither_json_nor_csv_can_control_a_terminal() {
         let hostile = "a\"\\\u{1b}[2J\n\u{7f}\u{9b}\u{202e}";
         let disk = Node {
             name: hostile.into(),
@@ -267,14 +365,16 @@ mod json_tests {
             backing_devices: vec![hostile.into()],
             ..Node::default()
         };
-        let mut out = Vec::new();
-        json(
-            &Topology::new(vec![disk, part]),
-            &HealthFacts::new(),
-            &mut out,
-        );
-        let text = String::from_utf8(out).unwrap();
+        let topology = Topology::new(vec![disk, part]);
+        let shown = ShownDevices {
+            topology: &topology,
+            facts: &HealthFacts::new(),
+            names: HashSet::from([hostile, "sda1"]),
+        };
         let is_unsafe = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
+        let mut out = Vec::new();
+        json(&shown, &mut out);
+        let text = String::from_utf8(out).unwrap();
         assert!(
             !text.contains(is_unsafe) && text.lines().count() == 4,
             "{text:?}"
@@ -288,20 +388,16 @@ mod json_tests {
             (&512.into(), &1.into())
         );
         assert!(devices[0]["scheduler"].is_null() && devices[0]["alias"].is_null());
-    }
 
-    #[test]
-    fn without_devices_the_list_is_empty() {
         let mut out = Vec::new();
-        json(&Topology::default(), &HealthFacts::new(), &mut out);
-        assert_eq!(out, b"{\"devices\":[\n]}\n");
+        csv(&shown, &mut out);
+        let text = String::from_utf8(out).unwrap();
+        assert!(
+            !text.contains(is_unsafe) && text.lines().count() == 3,
+            "{text:?}"
+        );
+        assert!(text.starts_with("name,major,minor,kind,"), "{text}");
     }
-}
-
-#[cfg(test)]
-mod tree_cells_tests {
-    use super::*;
-    use crate::topology::Kind;
 
     #[test]
     fn a_setting_that_is_off_is_shown_with_its_effect() {
@@ -313,19 +409,10 @@ mod tree_cells_tests {
                 ..Node::default()
             })
         };
-        assert_eq!(
-            text(Kind::Disk, Some(true), Some(false)).as_deref(),
-            Some("on")
-        );
-        assert_eq!(
-            text(Kind::Disk, Some(false), Some(false)).as_deref(),
-            Some("OFF")
-        );
-        assert_eq!(
-            text(Kind::Zram, Some(false), Some(true)).as_deref(),
-            Some("ignored")
-        );
-        assert_eq!(text(Kind::Lvm, Some(false), None).as_deref(), Some("off?"));
-        assert_eq!(text(Kind::Disk, None, None), None);
+        assert_eq!(text(Kind::Disk, Some(true), Some(false)), "on");
+        assert_eq!(text(Kind::Disk, Some(false), Some(false)), "OFF");
+        assert_eq!(text(Kind::Zram, Some(false), Some(true)), "ignored");
+        assert_eq!(text(Kind::Lvm, Some(false), None), "off?");
+        assert_eq!(text(Kind::Disk, None, None), "");
     }
 }

@@ -3,6 +3,7 @@
 pub mod analysis;
 pub mod devices;
 pub(crate) mod evidence;
+pub(crate) mod fields;
 pub mod html;
 pub mod json_csv;
 pub(crate) mod layout;

@@ -31,7 +31,7 @@ use crate::capture::RecordFilter;
 use crate::console::{RunContext, Warnings};
 use crate::counters::{Device, Sample};
 use crate::exit::{Exit, NoData};
-use crate::intervals::{NotFound, find_device};
+use crate::intervals::{NotFound, find_devices};
 use crate::judge::Settings;
 use crate::sanitize::{path_text, sanitize};
 use crate::schedule::DEFAULT_INTERVAL;
@@ -294,19 +294,10 @@ fn kernel_names(
     }
     let topology = read_topology(&host.root);
     let resolver = DeviceResolver::new(&host.root, &[host.root.join("sys")]);
-    let mut found = Vec::new();
-    for word in words {
-        let Some(at) = find_device(word, devices, &topology, Some(&resolver)) else {
-            let mut names = Vec::new();
-            for device in devices {
-                names.push(device.name.as_str());
-            }
-            for node in topology.nodes() {
-                names.extend(node.alias.as_deref());
-            }
-            return Err(NotFound::name(word, names.into_iter(), "blkstat devices"));
-        };
-        found.push(devices[at].name.clone());
+    let found = find_devices(words, devices, &topology, Some(&resolver))?;
+    let mut names = Vec::new();
+    for index in found {
+        names.push(devices[index].name.clone());
     }
-    Ok(found)
+    Ok(names)
 }

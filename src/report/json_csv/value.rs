@@ -10,7 +10,7 @@ use memchr::{memchr, memchr2};
 
 use crate::fixed_decimal::{push_millionths, push_whole};
 use crate::sanitize::{push_json_string, push_quoted, sanitize};
-use Field::{Flag, Name, Number, Sentences, Text, Time, Whole, Word, Words};
+use Field::{Flag, Json, Name, Number, Sentences, Text, Time, Whole, Word, Words};
 
 /// A format for other programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +39,8 @@ pub(crate) enum Field<'a> {
     Words(Vec<&'static str>),
     /// Sentences: an array in JSON, joined by `; ` in CSV.
     Sentences(Vec<String>),
+    /// A text of JSON.
+    Json(String),
 }
 
 /// Appends a value as JSON or as a cell of CSV.
@@ -58,6 +60,8 @@ fn push_field(field: &Field<'_>, format: LineFormat, out: &mut Vec<u8>) {
             push_array(sentences.iter().map(String::as_str), out)
         }
         Sentences(sentences) => push_cell(sentences.iter().map(String::as_str), out),
+        Json(text) if format == LineFormat::Json => out.extend_from_slice(text.as_bytes()),
+        Json(text) => push_cell([text.as_str()], out),
         _ if format == LineFormat::Json => out.extend_from_slice(b"null"),
         _ => {}
     }

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 pub(crate) use table::{KEEP, TextTable, fit_columns};
-pub(crate) use wrap::{ellipsize, push_lines, text_width, wrap, wrap_list};
+pub(crate) use wrap::{ellipsize, push_lines, text_width, wrap};
 
 /// The multiple of an interval from which its numbers are said to be means over a longer time.
 const MIN_MEAN_RATIO: f64 = 1.5;

@@ -1,4 +1,4 @@
-//! Texts and lists in lines of a given width.
+//! Texts in lines of a given width.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -7,7 +7,7 @@ use crate::sanitize::is_printable_ascii;
 /// Returns a text in lines of at most `width` terminal columns, broken between words; a word that is longer than a
 /// line is broken. A number stays with its unit.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
-    fill(words(text), width, &[])
+    fill(words(text), width)
 }
 
 /// Appends a text in lines of at most `width` terminal columns: the first after `first`, the others after `next`, which
@@ -22,18 +22,8 @@ pub(crate) fn push_lines(text: &str, [first, next]: [&str; 2], width: usize, out
     }
 }
 
-/// Joins paths by commas in lines of at most `width` terminal columns. A path that does not fit on one line is broken,
-/// preferably after a slash or a blank.
-pub(crate) fn wrap_list(paths: &[String], width: usize) -> Vec<String> {
-    let mut words = paths.to_vec();
-    for path in words.iter_mut().rev().skip(1) {
-        path.push(',');
-    }
-    fill(words, width, &['/', ' '])
-}
-
-/// Fills lines with words; a word that is longer than a line is broken, preferably after one of `breaks`.
-fn fill(words: impl IntoIterator<Item = String>, width: usize, breaks: &[char]) -> Vec<String> {
+/// Fills lines with words; a word that is longer than a line is broken.
+fn fill(words: Vec<String>, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in words {
         match lines.last_mut() {
@@ -41,7 +31,7 @@ fn fill(words: impl IntoIterator<Item = String>, width: usize, breaks: &[char]) 
                 line.push(' ');
                 line.push_str(&word);
             }
-            _ => lines.extend(break_word(&word, width, breaks)),
+            _ => lines.extend(break_word(&word, width)),
         }
     }
     lines
@@ -65,18 +55,11 @@ fn words(text: &str) -> Vec<String> {
 }
 
 /// Breaks a word into pieces of at most `width` terminal columns, at least one character each.
-fn break_word(word: &str, width: usize, breaks: &[char]) -> Vec<String> {
+fn break_word(word: &str, width: usize) -> Vec<String> {
     let mut pieces = Vec::new();
     let mut rest = word;
     while rest.width() > width {
-        let mut end = prefix_length(rest, width);
-        if let Some(at) = rest[..end].rfind(breaks)
-            // A break far to the left would waste most of the line.
-            && at + 1 > end / 4
-        {
-            end = at + 1;
-        }
-        let (piece, after) = rest.split_at(end);
+        let (piece, after) = rest.split_at(prefix_length(rest, width));
         pieces.push(piece.to_owned());
         rest = after;
     }
@@ -147,22 +130,6 @@ mod wrap_tests {
         assert_eq!(wrap("盤盤盤", 4), ["盤盤", "盤"]);
         assert_eq!(wrap("盤盤", 1), ["盤", "盤"]);
         assert!(wrap("", 9).is_empty());
-    }
-
-    #[test]
-    fn an_item_is_broken_only_where_it_does_not_fit_on_a_line() {
-        let items = ["/", "/boot/efi", "/var/lib/containers"].map(str::to_owned);
-        assert_eq!(
-            wrap_list(&items, 100),
-            ["/, /boot/efi, /var/lib/containers"]
-        );
-        assert_eq!(
-            wrap_list(&items, 13),
-            ["/, /boot/efi,", "/var/lib/", "containers"]
-        );
-        assert_eq!(wrap_list(&items[..1], 1), ["/"]);
-        assert_eq!(wrap_list(&["磁盘".to_owned()], 3), ["磁", "盘"]);
-        assert!(wrap_list(&[], 10).is_empty());
     }
 }
 

@@ -3,11 +3,10 @@
 use std::fs;
 use std::time::Instant;
 
-use blkstat::counters::HealthFacts;
-use blkstat::report::devices::json;
 use blkstat::source::{read_topology, reread_topology};
 use blkstat::topology::Topology;
 
+use super::output::run_devices;
 use crate::support::fake_root::FakeRoot;
 
 fn write(root: &FakeRoot, files: &[(&str, &str)]) {
@@ -70,15 +69,9 @@ fn every_kind_of_device_has_its_identity() {
         (topology.identity("sda"), topology.identity("sdd")),
         (identity("sda"), None)
     );
-    let mut out = Vec::new();
-    json(&topology, &HealthFacts::new(), &mut out);
-    let document: serde_json::Value = serde_json::from_slice(&out).unwrap();
-    let md0 = document["devices"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|device| device["name"] == "md0")
-        .unwrap();
+    let (out, _, _) = run_devices("--json md0", root.path());
+    let document: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let md0 = &document["devices"][0];
     assert_eq!(md0["identity"], "md:8a5e2c1f:00000000");
 }
 

@@ -4,9 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use blkstat::clock::{RealClock, WaitOutcome};
-use blkstat::counters::HealthFacts;
 use blkstat::exit::Exit;
-use blkstat::report::devices::json;
 use blkstat::source::read_topology;
 use blkstat::topology::{Node, Topology};
 use jiff::Timestamp;
@@ -19,7 +17,7 @@ use crate::support::in_process::in_process;
 use crate::support::snapshot::assert_snapshot;
 
 /// Runs `blkstat devices`. Returns standard output, standard error and the exit code.
-fn run_devices(options: &str, root: &Path) -> (String, String, Exit) {
+pub(super) fn run_devices(options: &str, root: &Path) -> (String, String, Exit) {
     in_process(&format!("devices {options}"))
         .root(root)
         .run(&RealClock::new(None))
@@ -97,9 +95,8 @@ fn a_host_without_devices_gives_a_message() {
 #[test]
 fn json_has_every_device_in_full() {
     let host = server();
-    let mut out = Vec::new();
-    json(&read_topology(host.path()), &HealthFacts::new(), &mut out);
-    let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
+    let (out, _, _) = run_devices("--json", host.path());
+    let value: serde_json::Value = serde_json::from_str(&out).unwrap();
     let devices = value["devices"].as_array().unwrap();
     let of = |name: &str| {
         devices
@@ -112,6 +109,38 @@ fn json_has_every_device_in_full() {
     assert_eq!(of("dm-1")["depth"], 2);
     assert_eq!(of("nvme0c0n1")["scheduler"], serde_json::Value::Null);
     assert_eq!(of("nbd0")["size_bytes"], 0);
+}
+
+#[test]
+fn a_device_is_shown_by_any_name_with_what_is_below_and_above_it() {
+    let laptop = laptop();
+    let names = |words: &str| {
+        let (out, err, exit) = run_devices(&format!("--csv {words}"), laptop.path());
+        assert_eq!((err.as_str(), exit), ("", Exit::Success), "{words}");
+        let lines = out.lines().skip(1);
+        let names = lines.map(|line| line.split(',').next().unwrap().to_owned());
+        names.collect::<Vec<_>>().join(" ")
+    };
+    let home = "dm-0 dm-10 loop1 nvme0n1 nvme0n1p3";
+    for word in [
+        "dm-10",
+        "vg0-my--data",
+        "/dev/dm-10",
+        "/home",
+        "/home/me/file",
+    ] {
+        assert_eq!(names(word), home, "{word}");
+    }
+    assert_eq!(names("ram0"), "ram0");
+    assert_eq!(names("ram0 nvme0n1p2"), "nvme0n1 nvme0n1p2 ram0");
+    let (out, _, _) = run_devices("vg0-root", laptop.path());
+    assert_snapshot("devices/laptop.vg0-root.txt", &out);
+    let (out, err, exit) = run_devices("dm-11", laptop.path());
+    assert_eq!((out.as_str(), exit), ("", Exit::NoData));
+    assert_eq!(
+        err,
+        "blkstat: no such device 'dm-11'; did you mean 'dm-1'?\n"
+    );
 }
 
 #[test]

@@ -61,8 +61,8 @@ fn mistaken_arguments_are_answered_with_a_suggestion() {
             "unexpected argument '--heatmap' found; it is an option of 'blkstat latency'",
         ),
         (
-            "devices --csv",
-            "unexpected argument '--csv' found; it is an option of 'blkstat', 'blkstat who', 'blkstat latency'",
+            "analyze --csv",
+            "unexpected argument '--csv' found; it is an option of 'blkstat', 'blkstat who', 'blkstat latency', 'blkstat devices'",
         ),
         (
             "--frm x",
