@@ -469,9 +469,6 @@ impl RangeOptions {
 /// The options of the assessment of devices.
 #[derive(Args, Clone, Debug)]
 pub(super) struct VerdictOptions {
-    /// Multiple of the unloaded latency that counts as saturated
-    #[arg(long, value_name = "MULTIPLE", default_value_t = 3.0, value_parser = multiple, hide_short_help = true)]
-    pub(super) saturation_threshold: f64,
     /// Known limit of reads and writes combined, such as that of a cloud volume
     #[arg(long, value_name = "IOPS[,MiB/s]", value_parser = cap, hide_short_help = true)]
     pub(super) cap: Option<StatedCap>,
@@ -490,7 +487,6 @@ impl VerdictOptions {
         context: &mut RunContext<'_>,
     ) -> Result<BaselineStore> {
         let settings = Settings {
-            saturation_threshold: self.saturation_threshold,
             cap: self.cap,
             ..Settings::default()
         };
@@ -541,12 +537,6 @@ impl BaselineOptions {
 fn baseline_ms(word: &str) -> Result<DeviceBaseline, String> {
     let (read, write) = two_numbers(word).ok_or("expected milliseconds, such as 0.1 or 0.1,0.5")?;
     Ok(DeviceBaseline::stated(read, write))
-}
-
-/// Parses a multiple such as `3` or `3x`.
-fn multiple(word: &str) -> Result<f64, String> {
-    let multiple = number_within(word.trim_end_matches('x'), 1.0, f64::MAX);
-    multiple.ok_or_else(|| "expected a number above 1".to_owned())
 }
 
 /// Parses a cap in IOPS, MiB/s or both.

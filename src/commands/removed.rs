@@ -20,6 +20,8 @@ pub const VIEW: &str = "blkstat";
 pub const ANY: &str = "";
 
 const CSV: &str = "plain --csv puts an apostrophe before what a spreadsheet would run as a formula";
+const SATURATION: &str = "a device is saturated from 3 times its unloaded latency on; read_saturation and \
+                          write_saturation of JSON and CSV are that multiple";
 
 /// Everything that was cut, in the order of the commands.
 pub const REMOVED: &[Removed] = &[
@@ -27,6 +29,16 @@ pub const REMOVED: &[Removed] = &[
         command: ANY,
         option: "--host",
         instead: "give each host a file of its own, as with 'grep ^db1: FILE | blkstat --from -'",
+    },
+    Removed {
+        command: ANY,
+        option: "--saturated-at",
+        instead: SATURATION,
+    },
+    Removed {
+        command: ANY,
+        option: "--saturation-threshold",
+        instead: SATURATION,
     },
     Removed {
         command: VIEW,

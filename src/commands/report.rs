@@ -101,7 +101,6 @@ impl Report {
             analysis: &analysis,
             host,
             capture,
-            saturation_threshold: self.verdicts.saturation_threshold,
             has_who: !self.no_who,
         };
         let html = page.html();

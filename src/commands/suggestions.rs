@@ -17,8 +17,7 @@ const SCHEDULE_OPTIONS: &str =
 /// Those for devices.
 const DEVICE_OPTIONS: &str = "--device --devices --dev --disk --disks";
 /// Other names of options that other tools and 0.1.0 have, with ours.
-const SYNONYMS: [(&str, &str); 14] = [
-    ("--saturated-at", "--saturation-threshold"),
+const SYNONYMS: [(&str, &str); 13] = [
     ("--file", "--from"),
     ("--input", "--from"),
     ("--replay", "--from"),

@@ -152,7 +152,6 @@ impl View {
             explain: self.explain,
             who: self.who,
             colors: self.has_colors(context),
-            saturation_threshold: self.verdicts.saturation_threshold,
             ..TableOptions::default()
         };
         if let Some(fields) = fields {

@@ -10,7 +10,8 @@ use super::range::{Bounds, Range, SinceBoot, size_class};
 use super::settings::{BaselineSource, Settings};
 use super::thresholds::{
     CLEARLY_FASTER, CLEARLY_LESS, CLEARLY_MORE, ClassLimits, HOLD_FRACTION, MATTERS_MS, MAX_STEPS,
-    MIN_CONFIRMATIONS, MIN_FELT_QUEUE, MIN_QUEUE, MIN_REQUESTS, MIN_SHARE, ON_TIME, STALL_S,
+    MIN_CONFIRMATIONS, MIN_FELT_QUEUE, MIN_QUEUE, MIN_REQUESTS, MIN_SHARE, ON_TIME, SATURATED,
+    STALL_S,
 };
 use super::verdict::{Assessment, Doubt, Evidence, Latency, Verdict};
 use crate::attribution::IoDirection;
@@ -30,8 +31,6 @@ pub(super) struct DeviceKnowledge {
     ranges: [Range; 3],
     rates: RateHistory,
     class: Option<DeviceClass>,
-    /// Times the unloaded latency from which the device is saturated.
-    saturated: f64,
 }
 
 impl DeviceKnowledge {
@@ -51,7 +50,6 @@ impl DeviceKnowledge {
             ],
             rates: RateHistory::new(settings.cap),
             class: settings.class,
-            saturated: settings.saturation_threshold,
         }
     }
 
@@ -267,19 +265,19 @@ impl DeviceJudge {
         does_less: bool,
     ) -> (Verdict, Option<Doubt>) {
         let (ms, kib) = (load.kinds[kind].await_ms(), load.kinds[kind].size_kib());
-        let (range, saturated) = (&self.knowledge.ranges[kind], self.knowledge.saturated);
+        let range = &self.knowledge.ranges[kind];
         let queue = load.queue_of(kind);
         let has_queue = load.queue >= MIN_QUEUE;
         let is_short_burst = !has_queue && load.is_burst();
 
         // Too long even if served one at a time, whatever the queue.
         let max_ms = ClassLimits::of(self.knowledge.class).max_ms(kib);
-        let is_too_long = ms / load.queue.max(1.0) >= saturated * max_ms;
+        let is_too_long = ms / load.queue.max(1.0) >= SATURATED * max_ms;
         if is_too_long && queue >= MIN_FELT_QUEUE && !is_short_burst {
             return (Verdict::Slow, None);
         }
         let is_slower = does_less || is_too_long;
-        let is_saturated = ms >= self.recent.hold(Verdict::Slow) * saturated * bounds.hi;
+        let is_saturated = ms >= self.recent.hold(Verdict::Slow) * SATURATED * bounds.hi;
         if is_saturated && has_queue && queue >= MIN_FELT_QUEUE {
             let verdict = if is_slower {
                 Verdict::Slow
@@ -301,7 +299,7 @@ impl DeviceJudge {
             // Somebody waits half of the time, or 10 ms longer.
             let is_felt = queue >= MIN_FELT_QUEUE
                 || load.queue >= MIN_FELT_QUEUE && ms - bounds.hi_without_boot >= MATTERS_MS;
-            let is_slow = ms >= saturated * bounds.hi_without_boot && is_felt && !is_short_burst;
+            let is_slow = ms >= SATURATED * bounds.hi_without_boot && is_felt && !is_short_burst;
             return (if is_slow { Verdict::Slow } else { Verdict::Ok }, None);
         }
         let is_near_lowest = bounds.hi.is_finite() && ms < CLEARLY_MORE * bounds.hi;
@@ -325,10 +323,9 @@ impl DeviceJudge {
         let scatter = 1.0 + 1.0 / requests.count.sqrt();
         let hi = bounds.hi_without_boot * scatter;
         let max_ms = ClassLimits::of(self.knowledge.class).max_ms(requests.size_kib()) * scatter;
-        let saturated = self.knowledge.saturated;
         // No disk is that slow, even if it serves one request at a time.
-        let is_too_long = ms / load.queue.max(1.0) >= saturated * max_ms && !load.is_burst();
-        let is_longer = ms >= saturated * hi && ms - hi >= MATTERS_MS;
+        let is_too_long = ms / load.queue.max(1.0) >= SATURATED * max_ms && !load.is_burst();
+        let is_longer = ms >= SATURATED * hi && ms - hi >= MATTERS_MS;
         let is_slow = queue >= MIN_FELT_QUEUE && (is_too_long || is_longer);
         let verdict = if is_slow {
             Verdict::Slow
@@ -391,7 +388,7 @@ impl DeviceJudge {
         }
         let lowest = range.lowest_flush();
         let hi = lowest.map_or(f64::INFINITY, |lowest| lowest.value);
-        let is_slow = ms >= self.knowledge.saturated * hi
+        let is_slow = ms >= SATURATED * hi
             && load.queue_of(2) >= MIN_FELT_QUEUE
             && (load.queue < MIN_QUEUE || ms - hi >= MATTERS_MS);
         let verdict = if is_slow { Verdict::Slow } else { Verdict::Ok };

@@ -1,6 +1,6 @@
 //! What is known of a device before it is judged: its class, baselines, and what the user states.
 
-use super::thresholds::{GIVEN, SATURATED, TIMES_SINCE_BOOT};
+use super::thresholds::{GIVEN, TIMES_SINCE_BOOT};
 use crate::attribution::{IoDirection, Limit, LimitSource, RateUnit};
 use crate::baselines::DeviceBaseline;
 use crate::topology::DeviceClass;
@@ -87,8 +87,6 @@ impl BaselineSource {
 /// The settings of the verdict on one device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// Multiple of unloaded latency at which the device counts as saturated.
-    pub saturation_threshold: f64,
     /// A cap that the user states.
     pub cap: Option<StatedCap>,
     /// What the device is made of; `None` if that is not known.
@@ -102,7 +100,6 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            saturation_threshold: SATURATED,
             cap: None,
             class: None,
             baseline: None,

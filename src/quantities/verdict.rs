@@ -18,7 +18,7 @@ pub fn verdict_meaning(verdict: Option<Verdict>) -> &'static str {
             "the rate stays constant while requests wait: something limits it, such as a cloud volume"
         }
         Verdict::Saturated => {
-            "requests take at least 3 times as long as unloaded (--saturation-threshold), with two or more in flight at a time"
+            "requests take at least 3 times as long as unloaded, with two or more in flight at a time"
         }
         Verdict::Slow => {
             "requests take at least 3 times as long as unloaded, but not because of more load: few are in flight at a time, or the device does less work than before. Or it is slower than its peers"

@@ -120,8 +120,6 @@ pub(crate) struct AppOptions {
     pub(crate) time_zone: TimeZone,
     /// Colors and characters.
     pub(crate) theme: Theme,
-    /// Latency, as a multiple of unloaded latency, from which it is colored as an alert.
-    pub(crate) saturation_threshold: f64,
     pub(crate) sort: &'static str,
     /// True if devices that are ok or idle are not listed.
     pub(crate) folds: bool,

@@ -94,7 +94,6 @@ pub(super) fn run(
             .map(|interval| interval.as_secs_f64()),
         time_zone,
         theme: Theme::from_environment(&variable),
-        saturation_threshold: top.verdicts.saturation_threshold,
         sort: top.sort.unwrap_or(BY_VERDICT),
         folds: !selection.all,
         plays: top.realtime,

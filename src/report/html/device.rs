@@ -15,7 +15,7 @@ use crate::attribution::cgroup_name;
 use crate::intervals::series::{Extent, Fold, LatencyCounts, TimeSpan};
 use crate::intervals::{DeviceHistory, UsageHistory};
 use crate::judge::{
-    CapacityReport, DeviceReport, Layer, LayerLink, QueueByLayer, RateUnit, WaitLocation,
+    CapacityReport, DeviceReport, Layer, LayerLink, QueueByLayer, RateUnit, SATURATED, WaitLocation,
 };
 use crate::quantities::Quantity;
 use crate::quantities::device::*;
@@ -201,15 +201,14 @@ impl<'a> Section<'a> {
         time: &TimeAxis,
         out: &mut String,
     ) {
-        let threshold = self.page.saturation_threshold;
         for (at, chart) in CHARTS.iter().enumerate() {
             let ((title, ..), _) = chart;
             if at == FIRST_CHARTS {
                 out.push_str("</div><details class=\"more\"><summary>More charts: saturation, utilization, sizes, against concurrency, heat map</summary><div class=\"panels\">");
             }
             let references = match *title {
-                "Latency" => self.latency_references(threshold),
-                "Saturation" => vec![(threshold, format!("threshold {}", multiple(threshold)))],
+                "Latency" => self.latency_references(),
+                "Saturation" => vec![(SATURATED, format!("threshold {}", multiple(SATURATED)))],
                 "Operations" => self.limits(RateUnit::Requests),
                 "Bandwidth" => self.limits(RateUnit::Kib),
                 _ => Vec::new(),
@@ -251,7 +250,7 @@ impl<'a> Section<'a> {
     }
 
     /// The highest unloaded latency known and the saturation threshold of the direction with more requests.
-    fn latency_references(&self, saturation_threshold: f64) -> Vec<(f64, String)> {
+    fn latency_references(&self) -> Vec<(f64, String)> {
         let mut references = Vec::new();
         let mut highest = 0.0;
         for (word, of) in [("read", &self.report.read), ("write", &self.report.write)] {
@@ -261,7 +260,7 @@ impl<'a> Section<'a> {
                 && rate >= highest
             {
                 highest = rate;
-                let saturated_ms = baseline_ms * saturation_threshold;
+                let saturated_ms = baseline_ms * SATURATED;
                 let (baseline, saturated) = (time_text(baseline_ms), time_text(saturated_ms));
                 references = vec![
                     (baseline_ms, format!("unloaded {word} {baseline}")),

@@ -46,8 +46,6 @@ pub struct Page<'a> {
     pub host: RecordingHeader,
     /// The name of the capture without its directory; `None` for the running system.
     pub capture: Option<String>,
-    /// Latency, as a multiple of unloaded latency, at which a device counts as saturated.
-    pub saturation_threshold: f64,
     pub has_who: bool,
 }
 

@@ -179,14 +179,8 @@ impl Column {
         figure.push(out, width);
     }
 
-    /// Returns the emphasis of a cell with this text; `threshold` is the multiple of unloaded latency from which a device
-    /// counts as saturated.
-    pub(super) fn emphasis(
-        &self,
-        text: &[u8],
-        activity: &DeviceActivity,
-        threshold: f64,
-    ) -> Emphasis {
+    /// Returns the emphasis of a cell with this text.
+    pub(super) fn emphasis(&self, text: &[u8], activity: &DeviceActivity) -> Emphasis {
         if matches!(text, b"-" | b"0" | b"0%") {
             return Emphasis::Dim;
         }
@@ -197,7 +191,7 @@ impl Column {
         match self.text {
             Latency | Saturation => {
                 let saturation = self.quantity.requests.saturation(&activity.judged);
-                Emphasis::of_saturation(saturation, threshold)
+                Emphasis::of_saturation(saturation)
             }
             // Trouble that costs nobody anything belongs to no incident.
             CellText::Verdict if activity.incident.is_some() => Emphasis::Alert,
@@ -339,15 +333,14 @@ pub(crate) fn columns_with_meanings() -> Vec<(String, String)> {
 pub(crate) type Cell = (String, Emphasis);
 
 /// Returns the cell of a column, by its title or by the name of a sort key: as in the table, `-` without a value.
-/// Latencies are emphasized from `saturation_threshold`, a multiple of unloaded latency.
 #[cfg(feature = "top")]
-pub(crate) fn cell(title: &str, activity: &DeviceActivity, saturation_threshold: f64) -> Cell {
+pub(crate) fn cell(title: &str, activity: &DeviceActivity) -> Cell {
     let Some(column) = keys().find(|column| column.title == title) else {
         return ("-".to_owned(), Emphasis::Dim);
     };
     let mut text = Vec::new();
     column.push_cell(activity, 0, usize::MAX, &mut text);
-    let emphasis = column.emphasis(&text, activity, saturation_threshold);
+    let emphasis = column.emphasis(&text, activity);
     // Digits, units and the names of verdicts are always valid UTF-8.
     (String::from_utf8(text).unwrap_or_default(), emphasis)
 }
@@ -402,7 +395,7 @@ mod tests {
             ..Interval::default()
         };
         let activity = DeviceActivity::example(stats, crate::judge::Assessment::default());
-        let text = |title: &str| cell(title, &activity, 3.0).0;
+        let text = |title: &str| cell(title, &activity).0;
         assert_eq!(text("r/s"), "2000");
         assert_eq!(text("w/s"), "0");
         assert_eq!(text("MiB/s"), "10.0");

@@ -19,6 +19,7 @@ pub(crate) use self::lines::{
 pub use self::table::TableWriter;
 use crate::counters::Columns;
 use crate::intervals::DeviceInterval;
+use crate::judge::SATURATED;
 use crate::report::layout::{UNLIMITED_WIDTH, ellipsize, fit_columns, text_width};
 use crate::sanitize::sanitize;
 
@@ -35,8 +36,6 @@ pub struct TableOptions {
     pub who: bool,
     /// Use colors.
     pub colors: bool,
-    /// Latency, as a multiple of unloaded latency, from which it is colored as an alert.
-    pub saturation_threshold: f64,
     /// Begin each line of a device with the time.
     pub has_times: bool,
     /// The columns that are wanted; `None` for as many of all as fit.
@@ -83,9 +82,9 @@ const MIN_QUEUEING_SATURATION: f64 = 1.5;
 
 impl Emphasis {
     /// The emphasis of a latency, by its multiple of unloaded latency: plain if that is not known.
-    fn of_saturation(saturation: Option<f64>, threshold: f64) -> Self {
+    fn of_saturation(saturation: Option<f64>) -> Self {
         match saturation {
-            Some(saturation) if saturation >= threshold => Self::Alert,
+            Some(saturation) if saturation >= SATURATED => Self::Alert,
             Some(saturation) if saturation >= MIN_QUEUEING_SATURATION => Self::Warning,
             _ => Self::Plain,
         }
@@ -237,8 +236,8 @@ mod layout_tests {
 
     #[test]
     fn latency_is_colored_by_saturation_and_pressure_by_level() {
-        let latency = [None, Some(1.4), Some(1.5), Some(3.9), Some(4.0)]
-            .map(|s| Emphasis::of_saturation(s, 4.0));
+        let latency =
+            [None, Some(1.4), Some(1.5), Some(2.9), Some(3.0)].map(Emphasis::of_saturation);
         use Emphasis::{Alert, Plain, Warning};
         assert_eq!(latency, [Plain, Plain, Warning, Warning, Alert]);
         let pressure = [(9.9, 0.0), (10.0, 9.9), (10.0, 10.0)]

@@ -449,12 +449,7 @@ impl TableWriter {
                 let cell = &out[begin..];
                 let blanks = cell.iter().take_while(|byte| **byte == b' ').count();
                 let begin = begin + blanks;
-                let threshold = self.options.saturation_threshold;
-                paint_from(
-                    begin,
-                    column.emphasis(&out[begin..], activity, threshold),
-                    out,
-                );
+                paint_from(begin, column.emphasis(&out[begin..], activity), out);
             }
         }
     }

@@ -248,7 +248,7 @@ impl App {
             let verdict_text = format!("{:<11}", verdict.map_or("-", Verdict::name));
             let mut line = vec![(name, Style::new()), (verdict_text, theme.verdict(verdict))];
             for (title, width) in NUMBERS {
-                let (text, _) = cell(title, activity, self.options.saturation_threshold);
+                let (text, _) = cell(title, activity);
                 line.push((format!("{text:>width$}"), Style::new()));
             }
             if longest_queue == Some(layer.device()) && shown.width > 80 {

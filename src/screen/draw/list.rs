@@ -350,7 +350,6 @@ impl App {
 
     /// Returns a cell: that of the table, except that throughput has the chosen unit.
     fn cell(&self, title: &str, activity: &DeviceActivity, joins_latencies: bool) -> Cell {
-        let threshold = self.options.saturation_threshold;
         let stats = &activity.judged.interval;
         let (unit, per_kib) = self.throughput_unit();
         match title {
@@ -359,9 +358,9 @@ impl App {
                 None => ("-".to_owned(), Emphasis::Dim),
             },
             "r_await" if joins_latencies && stats.writes.await_ms() > stats.reads.await_ms() => {
-                cell("w_await", activity, threshold)
+                cell("w_await", activity)
             }
-            title => cell(title, activity, threshold),
+            title => cell(title, activity),
         }
     }
 

@@ -81,7 +81,6 @@ fn app(source: Source) -> App {
         interval_s: Some(1.0),
         time_zone: TimeZone::UTC,
         theme: THEME,
-        saturation_threshold: 3.0,
         sort: BY_VERDICT,
         folds: true,
         plays: false,

@@ -323,24 +323,6 @@ fn baselines_are_learned_saved_and_given() {
 }
 
 #[test]
-fn the_saturation_threshold_moves_the_verdict() {
-    // Rates that vary as those of servers do, and not as that of a cap.
-    let vary = |rate: f64| move |k: i32| rate * (1.0 + 0.01 * f64::from(k * 7 % 5 - 2));
-    let calm = (0..10).map(vary(5000.0)).map(|rate| (rate, 0.1));
-    let intervals: Vec<(f64, f64)> = calm
-        .chain((0..10).map(vary(8000.0)).map(|rate| (rate, 0.25)))
-        .collect();
-    let verdict = |options: &str| {
-        let (out, _, _) = output(&format!("--json {options} --from -"), capture(&intervals));
-        serde_json::from_str::<Value>(out.lines().last().unwrap()).unwrap()["verdict"].clone()
-    };
-    assert_eq!(
-        (verdict(""), verdict("--saturation-threshold 2")),
-        ("queueing".into(), "saturated".into())
-    );
-}
-
-#[test]
 fn a_job_for_fio_names_no_device() {
     let (job, err, code) = output("analyze --fio fixtures/captures/capped-3000.txt loop0", "");
     assert_eq!((err.as_str(), code), ("", 0));
@@ -359,10 +341,6 @@ fn input_that_cannot_be_analyzed_is_one_line_of_error() {
         ("analyze fixtures/captures", 2),
         ("analyze fixtures/captures/mixed.txt nosuch", 1),
         ("analyze fixtures/captures/mixed.txt --cap x", 2),
-        (
-            "analyze fixtures/captures/mixed.txt --saturation-threshold 1",
-            2,
-        ),
         ("analyze fixtures/captures/mixed.txt LICENSE", 2),
         ("analyze -", 1),
     ] {

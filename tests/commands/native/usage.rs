@@ -53,10 +53,6 @@ fn mistaken_arguments_are_answered_with_a_suggestion() {
             "unexpected argument '--realtime' found; it is an option of 'blkstat top'",
         ),
         (
-            "analyze --saturated-at=4 x.txt",
-            "unexpected argument '--saturated-at' found; did you mean '--saturation-threshold'?",
-        ),
-        (
             "--heatmap",
             "unexpected argument '--heatmap' found; it is an option of 'blkstat latency'",
         ),
