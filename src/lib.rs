@@ -17,7 +17,6 @@
 //! - [`metrics`] turns two samples and the time between them into [`metrics::Interval`].
 //! - [`intervals`] turns a stream of steps from sample to sample into [`intervals::DeviceInterval`]s: aggregation over a
 //!   longer interval, hot-plug, device selection, totals, and events.
-//! - [`known_baselines`] finds the unloaded latency that is known of a device beforehand.
 //! - [`judge`] turns intervals into verdicts with their evidence, as data; with hindsight, the same a second time.
 //! - [`incidents`] turns judged seconds, scans of cgroups and tasks, and facts into incidents: what was wrong, since when,
 //!   because of whom, and what helps, as data.
@@ -34,7 +33,7 @@
 //!
 //! A module imports only modules to its left; `tests/repository/layering.rs` checks it: [`exit`], [`os_error`], [`memory_lock`], [`sanitize`], [`typo`], [`units`], [`fixed_decimal`], [`time_range`], [`schedule`], [`compression`],
 //! [`signals`], [`terminal`], [`clock`], [`counters`], [`topology`], [`baselines`], [`attribution`], [`capture`],
-//! [`metrics`], [`judge`], [`incidents`], [`quantities`], [`source`], [`known_baselines`], [`intervals`], [`totals`], [`sink`], [`report`],
+//! [`metrics`], [`judge`], [`incidents`], [`quantities`], [`source`], [`intervals`], [`totals`], [`sink`], [`report`],
 //! [`latency`], [`console`], `screen`, [`iostat`], [`pt_diskstats`], [`commands`].
 //!
 //! # Rules that hold everywhere
@@ -62,7 +61,6 @@ pub mod incidents;
 pub mod intervals;
 pub mod iostat;
 pub mod judge;
-pub mod known_baselines;
 pub mod latency;
 pub mod memory_lock;
 pub mod metrics;

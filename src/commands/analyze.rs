@@ -2,22 +2,20 @@
 //! `report` shows, too.
 
 use std::cell::RefCell;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Result, bail};
 use clap::Args;
 use jiff::tz::TimeZone;
 
-use super::baseline_file::{read_replaceable_baselines, write_baselines};
 use super::follow::Progress;
 use super::hindsight::read_once;
 use super::options::{FILE_FIRST, Host, SourceOptions, VerdictOptions, WidthOption};
 use crate::capture::RecordingHeader;
 use crate::console::{RunContext, Warnings};
 use crate::exit::Exit;
-use crate::intervals::{Detail, DeviceSelection, Intervals, NotFound, collect};
+use crate::intervals::{BaselineStore, Detail, DeviceSelection, Intervals, NotFound, collect};
 use crate::judge::{DeviceReport, Verdict, queue_by_layer};
-use crate::known_baselines::{BaselineStore, SavedBaselines};
 use crate::report::analysis::{AnalysisReport, fio_job, json, text};
 use crate::sanitize::sanitize;
 use crate::source::Input;
@@ -42,9 +40,6 @@ pub struct Analyze {
     /// Print a fio job that reproduces the load on a file of your choice
     #[arg(long, conflicts_with = "json")]
     fio: bool,
-    /// Save the unloaded latencies, for --baseline or, as /var/lib/blkstat/baseline.json, for every live view
-    #[arg(long, value_name = "FILE")]
-    save_baseline: Option<PathBuf>,
     #[command(flatten)]
     width: WidthOption,
     #[command(flatten)]
@@ -55,14 +50,9 @@ impl Analyze {
     pub(super) fn run(&self, host: &Host, context: &mut RunContext<'_>) -> Result<Exit> {
         let (input, devices) = self.source.source(FILE_FIRST, host, context)?;
         let selection = self.selection(devices);
-        if let Some(path) = &self.save_baseline {
-            // Check this before the analysis, which may take long.
-            read_replaceable_baselines(path)?;
-        }
-        let mut verdicts = self.verdicts.clone();
-        // A baseline must not be learned from the one that it replaces.
-        verdicts.baseline.no_baseline |= self.save_baseline.is_some();
-        let baselines = verdicts.load_baselines(host.baselines_for(&input), context)?;
+        let baselines = self
+            .verdicts
+            .load_baselines(host.baselines_for(&input), context);
         let sources = Sources {
             input: &input,
             selection: &selection,
@@ -92,17 +82,6 @@ impl Analyze {
             (true, _) => write_fio_job(&report.devices, &mut out)?,
             (_, true) => json(&report, &mut |line| context.show(line))?,
             _ => text(&report, self.width.or_available(context), &mut out),
-        }
-        let has_baseline = report.devices.iter().any(|one| !one.baseline.is_empty());
-        match &self.save_baseline {
-            Some(path) if has_baseline => save_baseline(path, &report)?,
-            Some(_) => {
-                context.print_error(
-                    "no baseline to save: no device had 60 intervals with fewer than 2 requests at a time",
-                );
-                exit = exit.or(Exit::NoData);
-            }
-            None => {}
         }
         context.show(&mut out)?;
         if self.check && had_trouble(&report) {
@@ -145,17 +124,6 @@ fn write_fio_job(reports: &[DeviceReport], out: &mut Vec<u8>) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn save_baseline(path: &Path, report: &AnalysisReport) -> Result<()> {
-    let mut baselines = SavedBaselines::default();
-    for device in &report.devices {
-        if !device.baseline.is_empty() {
-            let identity = device.identity.as_deref();
-            baselines.insert(&device.device, identity, device.baseline.clone());
-        }
-    }
-    write_baselines(path, &baselines)
 }
 
 /// What is analyzed, and how.
@@ -226,9 +194,6 @@ fn analyze_intervals(
     progress.clear(context);
     warnings.finish(context.err);
     let collected = collected?;
-    if let Some(message) = intervals.mismatched_baselines() {
-        context.print_error(message);
-    }
     let mut exit = match signal.or(collected.signal) {
         Some(signal) => Exit::Signal(signal),
         None => Exit::Success,

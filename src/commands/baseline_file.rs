@@ -1,28 +1,51 @@
-//! Files with baselines, which `record` and `analyze` write.
+//! The file with the baselines of this host, which `record` keeps and the live views read.
 
 use std::path::Path;
+use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, ensure};
 
-use crate::clock::RealClock;
-use crate::known_baselines::SavedBaselines;
+use crate::baselines::SavedBaselines;
+use crate::os_error::os_error_text;
 use crate::sanitize::path_text;
 use crate::sink::write_atomically;
-use crate::source::read_json_object;
+use crate::source::{read_text_file, read_text_file_within};
 
-/// Reads the text of saved baselines that may be replaced; `None` if the file does not exist.
+/// The longest wait of a view for the file: it may be on the disk that hangs.
+const MAX_WAIT: Duration = Duration::from_millis(200);
+/// What is wrong with a file that can be read. Those of 0.1.0 were saved by hand, for names of devices.
+const NO_BASELINES: &str = "holds no baselines of this version: it is damaged, or of 0.1.0";
+
+/// Reads the baselines for a view; none if there is no such file for this user.
 ///
 /// # Errors
-/// If the file is not a saved baseline: it may be a recording.
-pub(super) fn read_replaceable_baselines(path: &Path) -> Result<Option<String>> {
-    let Ok(found) = path.metadata() else {
-        return Ok(None);
+/// The reason why they are ignored.
+pub(super) fn read_baselines(path: &Path) -> Result<SavedBaselines, String> {
+    let name = path_text(path);
+    let text = read_text_file_within(path, MAX_WAIT)
+        .map_err(|error| format!("{name}: {}; saved baselines ignored", os_error_text(&error)))?;
+    let Some(text) = text else {
+        return Ok(SavedBaselines::default());
     };
-    let is_replaceable = found.is_file() || found.is_dir();
-    if is_replaceable && let Some(text) = read_json_object(path, &RealClock::new(None))? {
-        return Ok(Some(text));
-    }
-    bail!("{} exists and is not a saved baseline", path_text(path))
+    SavedBaselines::parse(&text).map_err(|_| {
+        format!("{name} {NO_BASELINES}; ignored. Delete it, and the recorder learns them anew")
+    })
+}
+
+/// Reads the baselines that are to be replaced; none if the file does not exist.
+///
+/// # Errors
+/// If the file is anything else: it may be a recording.
+pub(super) fn read_replaceable_baselines(path: &Path) -> Result<SavedBaselines> {
+    let Ok(metadata) = path.metadata() else {
+        return Ok(SavedBaselines::default());
+    };
+    let name = path_text(path);
+    ensure!(metadata.is_file(), "{name} is no file");
+    let text = read_text_file(path)
+        .map_err(|error| anyhow!("cannot read {name}: {}", os_error_text(&error)))?;
+    SavedBaselines::parse(&text)
+        .map_err(|_| anyhow!("{name} {NO_BASELINES}; delete it, or name another file"))
 }
 
 /// Saves baselines in a file.

@@ -83,9 +83,6 @@ pub(super) fn follow(
         if is_live && let Some(not_found) = run.intervals.not_found() {
             return Err(NoData(observer.not_found(&not_found)).into());
         }
-        if let Some(message) = run.intervals.mismatched_baselines() {
-            run.context.print_error(message);
-        }
         observer.begin(run)?;
         if is_live && !run.intervals.has_count() {
             run.context.lock_memory();

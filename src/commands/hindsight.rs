@@ -12,8 +12,7 @@ use super::record::samples::Recorder;
 use crate::capture::RecordFilter;
 use crate::console::{RunContext, Warnings};
 use crate::counters::Sample;
-use crate::intervals::{Detail, DeviceSelection, Intervals, Learned, NextInterval};
-use crate::known_baselines::BaselineStore;
+use crate::intervals::{BaselineStore, Detail, DeviceSelection, Intervals, Learned, NextInterval};
 use crate::source::{Input, KeptFile, Live, is_rereadable};
 use crate::time_range::TimeRange;
 
@@ -71,7 +70,7 @@ pub(super) fn read_once(
         let mut recorder = Recorder::new(&input.root, filter, baselines, interval, TimeZone::UTC);
         let failure = &failure;
         intervals.tap(Box::new(move |sample: &mut Sample, live: &Live<'_>| {
-            let text = recorder.block(sample, live, &mut |_| {}).text();
+            let text = recorder.block(sample, live).text();
             if let Err(error) = writer.write_all(&text) {
                 failure.borrow_mut().get_or_insert(error);
             }

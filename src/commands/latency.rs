@@ -15,8 +15,7 @@ use crate::clock::Clock;
 use crate::console::{RunContext, Warnings};
 use crate::counters::{DeviceNumber, Sample};
 use crate::exit::{Exit, NoData};
-use crate::intervals::{Detail, DeviceSelection, IntervalRows, Intervals};
-use crate::known_baselines::BaselineStore;
+use crate::intervals::{BaselineStore, Detail, DeviceSelection, IntervalRows, Intervals};
 use crate::latency::{
     LatencyInterval, TracedInterval, TracedIo, Tracer, csv_header, heatmap, heatmap_legend, lines,
     remove_leftovers, table, trace_notes,

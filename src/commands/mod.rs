@@ -187,7 +187,7 @@ pub fn plan(
     } = matches
         .and_then(|matches| Arguments::from_arg_matches(&matches))
         .map_err(|error| clap_error(&error, &arguments))?;
-    host.find_saved_baselines(environment);
+    host.find_saved_baselines();
     let command = match version {
         0 => command.unwrap_or_else(|| Command::View(Box::new(view))),
         times => Command::Version(Version { verbose: times > 1 }),

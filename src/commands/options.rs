@@ -6,18 +6,17 @@
 //! its letter. `-n`, `-c`, `-i` and `-t` stay free, because hands that type them mean COUNT or INTERVAL: see `suggestions`.
 //! So do `-x`, `-d`, `-k` and the other letters of iostat, which suggest `blkstat iostat`.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Error, Result, anyhow};
 use clap::Args;
 
+use super::baseline_file::read_baselines;
 use crate::baselines::DeviceBaseline;
 use crate::console::RunContext;
-use crate::intervals::DeviceSelection;
+use crate::intervals::{BaselineStore, DeviceSelection};
 use crate::judge::{Settings, StatedCap};
-use crate::known_baselines::{BaselineOption, BaselineStore, load_baselines};
 use crate::quantities;
 use crate::report::native::sort_keys;
 use crate::sanitize::sanitize;
@@ -162,10 +161,8 @@ fn number_within(word: &str, min: f64, max: f64) -> Option<f64> {
     (min < number && number <= max).then_some(number)
 }
 
-/// The file with baselines for all users of the host.
-const HOST_FILE: &str = "/var/lib/blkstat/baseline.json";
-/// The file with baselines of a user, below the directory for state.
-const USER_FILE: &str = "blkstat/baseline.json";
+/// The file in which the recorder of the host keeps its baselines.
+const BASELINE_FILE: &str = "/var/lib/blkstat/baseline.json";
 
 /// An operand as shown in the help, with its meaning.
 pub(super) type Operand = (&'static str, &'static str);
@@ -228,41 +225,25 @@ pub struct Host {
         hide_short_help = true
     )]
     pub root: PathBuf,
-    /// The files that may hold its baselines; the first that exists counts.
+    /// The file with its baselines, if there may be one.
     #[arg(skip)]
-    pub saved_baselines: Vec<PathBuf>,
-}
-
-/// Returns the directory that a variable names; `None` unless it is an absolute path.
-fn directory(name: &str, environment: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    let path = PathBuf::from(environment(name)?);
-    path.is_absolute().then_some(path)
+    pub saved_baselines: Option<PathBuf>,
 }
 
 impl Host {
-    /// Names the files in which baselines of the running system are saved: that of the host, then that of the user.
-    /// There are none for another root, which may describe another host.
-    pub(super) fn find_saved_baselines(&mut self, environment: &dyn Fn(&str) -> Option<OsString>) {
-        if self.root != Path::new("/") {
-            return;
-        }
-        self.saved_baselines = vec![HOST_FILE.into()];
-        let state = directory("XDG_STATE_HOME", environment).or_else(|| {
-            let home = directory("HOME", environment)?;
-            Some(home.join(".local/state"))
-        });
-        if let Some(state) = state {
-            self.saved_baselines.push(state.join(USER_FILE));
+    /// Names the file with the baselines of the running system. Another root may describe another host, which has none here.
+    pub(super) fn find_saved_baselines(&mut self) {
+        if self.root == Path::new("/") {
+            self.saved_baselines = Some(BASELINE_FILE.into());
         }
     }
 
-    /// Returns the files with saved baselines of the source: a capture has none.
-    pub(super) fn baselines_for(&self, input: &Input) -> &[PathBuf] {
+    /// Returns the file with saved baselines of the source; `None` for a capture.
+    pub(super) fn baselines_for(&self, input: &Input) -> Option<&Path> {
         if input.from.is_some() {
-            &[]
-        } else {
-            &self.saved_baselines
+            return None;
         }
+        self.saved_baselines.as_deref()
     }
 
     /// Returns a capture, or this host, as the source of intervals.
@@ -477,15 +458,12 @@ pub(super) struct VerdictOptions {
 }
 
 impl VerdictOptions {
-    /// Loads the baselines, by default from the first of the `saved` files that exists.
-    ///
-    /// # Errors
-    /// If the file that is given cannot be read or contains no baselines.
+    /// Returns the settings of the verdicts, with the baselines of the `saved` file unless the user states others.
     pub(super) fn load_baselines(
         &self,
-        saved: &[PathBuf],
+        saved: Option<&Path>,
         context: &mut RunContext<'_>,
-    ) -> Result<BaselineStore> {
+    ) -> BaselineStore {
         let settings = Settings {
             cap: self.cap,
             ..Settings::default()
@@ -497,39 +475,41 @@ impl VerdictOptions {
 /// The source of unloaded latencies.
 #[derive(Args, Clone, Debug, Default)]
 pub struct BaselineOptions {
-    /// Read unloaded latencies from a file saved with analyze --save-baseline
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["baseline_ms", "no_baseline"], hide_short_help = true)]
-    baseline: Option<PathBuf>,
     /// Unloaded latency of reads and of writes, in milliseconds
     #[arg(long, value_name = "R[,W]", value_parser = baseline_ms, conflicts_with = "no_baseline", hide_short_help = true)]
     baseline_ms: Option<DeviceBaseline>,
     /// Ignore saved baselines, including those in a recording
     #[arg(long, hide_short_help = true)]
-    pub(super) no_baseline: bool,
+    no_baseline: bool,
 }
 
 impl BaselineOptions {
-    /// Loads the baselines, by default from the first of the `saved` files, with a warning if those cannot be used.
-    ///
-    /// # Errors
-    /// If the file that is given cannot be read or contains no baselines.
+    /// Adds the unloaded latencies that are known beforehand. A `saved` file that cannot be used is ignored with a warning.
     pub(super) fn load(
         &self,
         settings: Settings,
-        saved: &[PathBuf],
+        saved: Option<&Path>,
         context: &mut RunContext<'_>,
-    ) -> Result<BaselineStore> {
-        let option = match (&self.baseline, &self.baseline_ms, self.no_baseline) {
-            (Some(file), ..) => BaselineOption::File(file),
-            (None, Some(stated), _) => BaselineOption::Stated(stated),
-            (None, None, true) => BaselineOption::Learned,
-            (None, None, false) => BaselineOption::Saved(saved),
+    ) -> BaselineStore {
+        let mut baselines = BaselineStore {
+            common: settings,
+            ..BaselineStore::default()
         };
-        let baselines = load_baselines(settings, option, context.clock)?;
-        if let Some(problem) = &baselines.problem {
-            context.print_error(problem);
+        if self.baseline_ms.is_some() {
+            baselines.common.baseline.clone_from(&self.baseline_ms);
+            return baselines;
         }
-        Ok(baselines)
+        if self.no_baseline {
+            return baselines;
+        }
+        baselines.uses_recorded = true;
+        if let Some(path) = saved {
+            match read_baselines(path) {
+                Ok(saved) => baselines.saved = saved,
+                Err(problem) => context.print_error(problem),
+            }
+        }
+        baselines
     }
 }
 
@@ -727,38 +707,14 @@ mod options_tests {
     use super::*;
 
     #[test]
-    fn baselines_are_saved_for_the_host_and_for_the_user() {
-        let files = |root: &str, variables: &[(&str, &str)]| -> Vec<String> {
-            let value = |name: &str| {
-                let (_, value) = variables.iter().find(|(variable, _)| *variable == name)?;
-                Some(OsString::from(value))
-            };
+    fn only_the_running_system_has_saved_baselines() {
+        for (root, expected) in [("/", Some(Path::new(BASELINE_FILE))), ("/mnt/host", None)] {
             let mut host = Host {
                 root: root.into(),
                 ..Host::default()
             };
-            host.find_saved_baselines(&value);
-            host.saved_baselines
-                .iter()
-                .map(|path| path.display().to_string())
-                .collect()
-        };
-        let home = ("HOME", "/home/u");
-        assert_eq!(
-            files("/", &[("XDG_STATE_HOME", "/state"), home]),
-            [HOST_FILE, "/state/blkstat/baseline.json"]
-        );
-        for state in ["", "state"] {
-            let variables = [("XDG_STATE_HOME", state), home];
-            assert_eq!(
-                files("/", &variables),
-                [HOST_FILE, "/home/u/.local/state/blkstat/baseline.json"]
-            );
+            host.find_saved_baselines();
+            assert_eq!(host.saved_baselines.as_deref(), expected);
         }
-        assert_eq!(
-            (files("/", &[]), files("/", &[("HOME", ".")])),
-            (vec![HOST_FILE.into()], vec![HOST_FILE.into()])
-        );
-        assert!(files("/mnt/host", &[home]).is_empty());
     }
 }

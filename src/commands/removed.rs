@@ -32,6 +32,11 @@ pub const REMOVED: &[Removed] = &[
     },
     Removed {
         command: ANY,
+        option: "--baseline",
+        instead: "live views read what the recorder of 'blkstat help service' has learned; --baseline-ms states numbers",
+    },
+    Removed {
+        command: ANY,
         option: "--saturated-at",
         instead: SATURATION,
     },
@@ -94,6 +99,11 @@ pub const REMOVED: &[Removed] = &[
         command: "analyze",
         option: "--pair",
         instead: "captures are no longer compared; 'blkstat analyze --json' shows each as a document",
+    },
+    Removed {
+        command: "analyze",
+        option: "--save-baseline",
+        instead: "'record --learn-baseline FILE' learns baselines; 'blkstat help baselines' says more",
     },
     Removed {
         command: "who",

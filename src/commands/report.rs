@@ -76,7 +76,7 @@ impl Report {
         let time_zone = context.time_zone();
         let baselines = self
             .verdicts
-            .load_baselines(host.baselines_for(&input), context)?;
+            .load_baselines(host.baselines_for(&input), context);
         let sources = Sources {
             input: &input,
             selection: &selection,

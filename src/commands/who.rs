@@ -9,8 +9,9 @@ use super::options::{ANY_FIRST, Host, SourceOptions, WidthOption, one_of};
 use crate::attribution::{Attribution, DeviceUse};
 use crate::console::RunContext;
 use crate::exit::Exit;
-use crate::intervals::{Detail, DeviceSelection, IntervalHeader, IntervalRows, Intervals};
-use crate::known_baselines::BaselineStore;
+use crate::intervals::{
+    BaselineStore, Detail, DeviceSelection, IntervalHeader, IntervalRows, Intervals,
+};
 use crate::report::json_csv::LineFormat;
 use crate::report::who::{
     CGROUP, PROCESS, SORT_KEYS, WhoInterval, csv_header, hidden_processes_text, hung_read_text,

@@ -40,7 +40,6 @@ struct Device {
     analysis: DeviceAnalysis,
     /// The number of intervals before it appeared.
     intervals_before: u64,
-    identity: Option<String>,
 }
 
 /// Reads all intervals. `on_interval` is called after each. If the first sample of the running system lacks a requested device,
@@ -65,7 +64,7 @@ pub fn collect(
                 NextInterval::Rows(rows) => {
                     host.observe(&rows.header.host, rows.header.elapsed_s);
                     host.observe_nfs(&rows.header.nfs_waits);
-                    devices.observe(&rows, history.clock.end.run_s, intervals);
+                    devices.observe(&rows, history.clock.end.run_s);
                     if intervals.tracker.detail == Detail::Charts {
                         history.observe(&rows);
                     } else {
@@ -122,13 +121,12 @@ impl Devices {
         self.list.push(Device {
             analysis: DeviceAnalysis::new(name),
             intervals_before: self.intervals,
-            identity: None,
         });
         &mut self.list[place]
     }
 
     /// Takes an interval that begins `run_s` seconds into the run.
-    fn observe(&mut self, rows: &IntervalRows, run_s: f64, intervals: &Intervals<'_>) {
+    fn observe(&mut self, rows: &IntervalRows, run_s: f64) {
         let count = self.intervals;
         for row in &rows.devices {
             let device = self.find_or_add(row.device());
@@ -149,10 +147,6 @@ impl Devices {
                 }
                 DeviceState::Event(_) => {}
             }
-            if device.identity.is_none() {
-                let identity = intervals.topology().identity(row.device());
-                device.identity = identity.map(str::to_owned);
-            }
         }
         self.intervals += 1;
     }
@@ -166,16 +160,12 @@ impl Devices {
             device.analysis.set_intervals_since_first(since_first);
             let name = device.analysis.name().to_owned();
             let baseline = judge.saved_baseline(&name).unwrap_or_default();
-            let report = device.analysis.finish(
+            reports.push(device.analysis.finish(
                 intervals.cap(),
                 baseline,
                 |direction, kib| judge.unloaded_ms(&name, direction, kib),
                 host,
-            );
-            reports.push(DeviceReport {
-                identity: device.identity,
-                ..report
-            });
+            ));
         }
         reports
     }

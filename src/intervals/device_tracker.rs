@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
+use super::baseline_store::BaselineStore;
 use super::device_filter::{DeviceAttributes, DeviceFilter};
 use super::device_interval::{
     DeviceEvent, DeviceInterval, DeviceState, EventKind, IntervalRows, TopCgroup,
@@ -16,7 +17,6 @@ use crate::attribution::Attribution;
 use crate::baselines::RecordedBaselines;
 use crate::counters::{Device, Sample};
 use crate::judge::{DeviceStep, HostJudge, Judged, Settings, Step as JudgedStep};
-use crate::known_baselines::BaselineStore;
 use crate::metrics::{DeviceMatch, HostStats, Interval};
 use crate::source::{DeviceResolver, Step};
 use crate::topology::{DeviceClass, DeviceNames, Kind, Topology};

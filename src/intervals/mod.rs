@@ -15,6 +15,7 @@
 //! [`Fold`]: series::Fold
 //! [`Series`]: series::Series
 
+mod baseline_store;
 mod collect;
 mod device_filter;
 mod device_interval;
@@ -35,6 +36,7 @@ mod summary;
 mod total;
 
 pub use crate::topology::DeviceNames;
+pub use baseline_store::BaselineStore;
 pub use collect::collect;
 pub use device_interval::{
     DeviceActivity, DeviceEvent, DeviceInterval, DeviceState, EventKind, IntervalHeader,

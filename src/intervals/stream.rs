@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 
+use super::baseline_store::BaselineStore;
 use super::device_filter::{DeviceFilter, are_all_requests_counted};
 use super::device_interval::{DeviceState, IntervalHeader, IntervalRows};
 use super::device_lookup::NotFound;
@@ -17,18 +18,18 @@ use super::options::{Detail, DeviceSelection};
 use super::summary::{DeviceSummary, RunSpan};
 use super::total::{counts_in_total, total_roles};
 use crate::attribution::{Attribution, Attributor};
+use crate::baselines::SavedBaselines;
 use crate::capture::RecordingHeader;
 use crate::clock::Clock;
 use crate::counters::{BlockedTask, Counters, CpuTimes, Device, DeviceNumber, Sample};
 use crate::judge::{HostJudge, Knowledge, MIN_UTIL_INTERVAL_S, StatedCap, hidden_io_wait_pct};
-use crate::known_baselines::{BaselineStore, SavedBaselines};
 use crate::metrics::{DeviceMatch, HostStats};
 use crate::sanitize::sanitize;
 use crate::source::{
     Input, Next, OnLiveSample, OnWarning, Replay, SampleSource, SharedInterval, Step, StepSource,
     check_stated,
 };
-use crate::topology::{Machine, Topology, nvme_head};
+use crate::topology::{Kind, Machine, Topology, nvme_head};
 use crate::units::Span;
 
 /// The shortest measured interval with a util, in seconds: a little less than [`MIN_UTIL_INTERVAL_S`], which is
@@ -590,17 +591,30 @@ impl Intervals<'_> {
         numbers
     }
 
-    /// Returns the baselines learned for each selected device.
+    /// Returns the baselines learned for each selected device that can be found again: by its identity, or, as a plain disk of
+    /// virtio, by its name. Another loop device has the same name tomorrow.
     pub fn learned_baselines(&self) -> SavedBaselines {
         let mut baselines = SavedBaselines::default();
         for Device { name, .. } in self.selected_devices() {
+            let identity = self.topology.identity(name);
+            if identity.is_none() && !self.is_on_disk(name) {
+                continue;
+            }
             if let Some(baseline) = self.tracker.judge.saved_baseline(name)
                 && !baseline.is_empty()
             {
-                baselines.insert(name, self.topology.identity(name), baseline);
+                baselines.insert(name, identity, baseline);
             }
         }
         baselines
+    }
+
+    /// Returns whether a device is a disk or a partition of one.
+    fn is_on_disk(&self, name: &str) -> bool {
+        let disk = self.topology.disk_of(name).unwrap_or(name);
+        self.topology
+            .node(disk)
+            .is_some_and(|node| node.kind == Kind::Disk)
     }
 
     /// Forgets what was learned of all devices.
@@ -635,15 +649,6 @@ impl Intervals<'_> {
     /// The cap that the user states of every device; `None` without one.
     pub(super) fn cap(&self) -> Option<StatedCap> {
         self.baselines.common.cap
-    }
-
-    /// Returns a message about the selected devices whose name belongs to another device in a given baseline; `None` if
-    /// there are none.
-    pub fn mismatched_baselines(&self) -> Option<String> {
-        self.baselines.mismatches(
-            self.selected_devices().map(|device| device.name.as_str()),
-            &self.topology,
-        )
     }
 
     /// Returns the requested devices that were not found so far; `None` if all were.

@@ -219,7 +219,6 @@ impl DeviceAnalysis {
         let worst = verdict.and_then(|verdict| self.worst[verdict as usize].take());
         let mut report = DeviceReport {
             device: self.device,
-            identity: None,
             verdict,
             times: self.sum.times,
             worst: worst.map(|worst| *worst),
@@ -354,8 +353,6 @@ pub struct Excluded {
 pub struct DeviceReport {
     /// The kernel's name of the device.
     pub device: String,
-    /// Its identity, by which its baseline is saved; `None` if it has none, or none that is known.
-    pub identity: Option<String>,
     /// The verdict on the whole time; `None` without data.
     pub verdict: Option<Verdict>,
     pub times: VerdictTimes,
@@ -387,6 +384,6 @@ pub struct DeviceReport {
     pub capacity_by_direction: CapacityByDirection,
     /// Rates that stayed constant at a cap; several if the cap changed meanwhile.
     pub plateaus: Vec<PlateauInRun>,
-    /// The baselines learned or given, by size, as they can be saved.
+    /// The baselines learned or given, by size, as the recorder saves them.
     pub baseline: DeviceBaseline,
 }

@@ -43,6 +43,6 @@ pub use self::replay::{
 pub use self::sample_source::{
     OnLiveSample, OnWarning, SampleSource, SharedInterval, check_stated, with_stated,
 };
-pub use self::small_file::{FirstFile, read_first_file, read_json_object, read_text_file};
+pub use self::small_file::{read_text_file, read_text_file_within};
 pub use self::step_source::{Next, ReadFailure, Step, StepSource};
 pub use self::topology::{list_devices, read_partitions, read_topology, reread_topology};

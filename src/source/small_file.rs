@@ -10,11 +10,10 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
 use rustix::fs::{OFlags, fcntl_setfl};
 
-use super::until_signal::{UntilSignal, open_unblocked, open_without_waiting};
-use crate::clock::{Clock, poll_inputs};
+use super::until_signal::open_unblocked;
+use crate::clock::poll_inputs;
 use crate::os_error::is_lack_of_descriptors;
 
 /// The longest file that is read, in bytes: longer than any of these files. The longest ones list mounts, devices or
@@ -122,65 +121,22 @@ pub fn read_text_file(path: &Path) -> io::Result<String> {
         .map_err(|_| io::Error::new(ErrorKind::InvalidData, "stream did not contain valid UTF-8"))
 }
 
-/// Returns the text of a file that holds a JSON object, recognized by its first character; `None` for any other file.
+/// Reads a text file in a thread that is abandoned after `limit`: it may be on a disk that hangs. `None` if there is no such
+/// file for this user.
 ///
 /// # Errors
-/// If it cannot be opened or read, is a directory, or if a signal is received before its end.
-pub fn read_json_object(path: &Path, clock: &dyn Clock) -> Result<Option<String>> {
-    let name = path.display();
-    let file = open_without_waiting(path).with_context(|| format!("cannot open {name}"))?;
-    if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
-        bail!("{name} is a directory");
+/// If the file cannot be read, or not in time.
+pub fn read_text_file_within(path: &Path, limit: Duration) -> io::Result<Option<String>> {
+    let path = path.to_owned();
+    match read_within(limit, move || read_text_file(&path)) {
+        Some(Ok(text)) => Ok(Some(text)),
+        Some(Err(error)) if is_unavailable(&error) => Ok(None),
+        Some(Err(error)) => Err(error),
+        None => Err(io::Error::new(
+            ErrorKind::TimedOut,
+            format!("not read within {} ms", limit.as_millis()),
+        )),
     }
-    let mut file = UntilSignal {
-        file,
-        position: None,
-        clock,
-    };
-    let mut start = [0; 64];
-    let count = file
-        .read(&mut start)
-        .with_context(|| format!("cannot read {name}"))?;
-    let start = &start[..count];
-    if !start.trim_ascii_start().starts_with(b"{") {
-        return Ok(None);
-    }
-    let mut bytes = start.to_vec();
-    file.take(8 * MAX_BYTES)
-        .read_to_end(&mut bytes)
-        .with_context(|| format!("cannot read {name}"))?;
-    Ok(Some(
-        String::from_utf8(bytes).with_context(|| format!("{name} is not a text file"))?,
-    ))
-}
-
-/// The outcome of reading the first of several files.
-#[derive(Debug)]
-pub enum FirstFile {
-    /// None of them exists and is readable for this user.
-    Missing,
-    /// The text of this file, or the error of reading it.
-    Found(PathBuf, io::Result<String>),
-    /// The files could not be read in time.
-    TimedOut,
-}
-
-/// Reads the first of `paths` that exists and that this user may read, in a thread that is abandoned after `limit`.
-pub fn read_first_file(paths: &[PathBuf], limit: Duration) -> FirstFile {
-    if paths.is_empty() {
-        return FirstFile::Missing;
-    }
-    let paths = paths.to_vec();
-    let found = read_within(limit, move || {
-        for path in paths {
-            match read_text_file(&path) {
-                Err(error) if is_unavailable(&error) => {}
-                text => return FirstFile::Found(path, text),
-            }
-        }
-        FirstFile::Missing
-    });
-    found.unwrap_or(FirstFile::TimedOut)
 }
 
 /// Returns whether the error says that there is no such file for this user.
@@ -296,34 +252,18 @@ mod tests {
     const LIMIT: Duration = Duration::from_secs(60);
 
     #[test]
-    fn the_first_file_that_exists_is_read() {
+    fn a_saved_file_is_read_if_it_exists_and_is_text() {
         let dir = tempfile::tempdir().unwrap();
         let path = |name: &str| dir.path().join(name);
-        std::fs::write(path("b"), "text").unwrap();
-        std::fs::write(path("c"), "other").unwrap();
-        let read = |names: &[&str]| {
-            read_first_file(&names.iter().map(|n| path(n)).collect::<Vec<_>>(), LIMIT)
-        };
-        assert!(
-            matches!(read(&["a", "b/x", "b", "c"]), FirstFile::Found(p, Ok(text)) if p == path("b") && text == "text")
-        );
-        assert!(
-            matches!(read(&["a", "b/x"]), FirstFile::Missing)
-                && matches!(read(&[]), FirstFile::Missing)
-        );
-    }
-
-    #[test]
-    fn a_directory_binary_data_and_an_endless_file_are_errors() {
-        let dir = tempfile::tempdir().unwrap();
-        let binary = dir.path().join("binary");
-        std::fs::write(&binary, b"\xff").unwrap();
-        for path in [dir.path().to_owned(), binary, PathBuf::from("/dev/zero")] {
-            let found = read_first_file(&[path.clone(), "/".into()], LIMIT);
-            assert!(
-                matches!(&found, FirstFile::Found(p, Err(_)) if *p == path),
-                "{found:?}"
-            );
+        std::fs::write(path("text"), "text").unwrap();
+        std::fs::write(path("binary"), b"\xff").unwrap();
+        let read = |path: PathBuf| read_text_file_within(&path, LIMIT);
+        assert_eq!(read(path("text")).unwrap().as_deref(), Some("text"));
+        assert_eq!(read(path("none")).unwrap(), None);
+        assert_eq!(read(path("text/none")).unwrap(), None);
+        for path in [path(""), path("binary"), PathBuf::from("/dev/zero")] {
+            let found = read(path);
+            assert!(found.is_err(), "{found:?}");
         }
     }
 

@@ -189,8 +189,7 @@ mod tests {
 
     use super::*;
     use crate::clock::RealClock;
-    use crate::intervals::{Detail, DeviceSelection, NextInterval};
-    use crate::known_baselines::BaselineStore;
+    use crate::intervals::{BaselineStore, Detail, DeviceSelection, NextInterval};
     use crate::source::Input;
 
     #[test]

@@ -48,11 +48,9 @@ pub(crate) type LiveJudgments = Vec<Judgment>;
 
 /// Returns what the program prints that ends with the name of a capture.
 pub(crate) fn run(arguments: &[impl AsRef<OsStr> + Debug], capture: &Path) -> String {
-    let state = capture.parent().unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_blkstat"))
         .args(arguments)
         .arg(capture)
-        .env("XDG_STATE_HOME", state)
         .env("TZ", "UTC")
         .output()
         .unwrap();

@@ -12,12 +12,11 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use super::OPEN_PATIENCE;
+use crate::baselines::SavedBaselines;
 use crate::clock::RealClock;
 use crate::commands::baseline_file::{read_replaceable_baselines, write_baselines};
 use crate::counters::Sample;
-use crate::intervals::{DeviceSelection, Intervals, NextInterval};
-use crate::known_baselines::{BaselineStore, SavedBaselines};
-use crate::sanitize::path_text;
+use crate::intervals::{BaselineStore, DeviceSelection, Intervals, NextInterval};
 use crate::source::Input;
 
 /// The most samples that may wait to be learned from. Further ones are left out, which makes an interval longer.
@@ -37,17 +36,11 @@ impl BaselineFile {
     /// Reads the file, if it exists, and checks that it can be written.
     ///
     /// # Errors
-    /// If it cannot be written, or is not a saved baseline.
+    /// If it cannot be written, or holds anything else.
     fn open(path: &Path) -> Result<Self> {
-        let mut baselines = SavedBaselines::default();
-        if let Some(text) = read_replaceable_baselines(path)? {
-            baselines = serde_json::from_str(&text)
-                .with_context(|| format!("{} is not a saved baseline", path_text(path)))?;
-            baselines.retain_possible();
-        }
         let file = Self {
             path: path.to_owned(),
-            baselines,
+            baselines: read_replaceable_baselines(path)?,
         };
         write_baselines(&file.path, &file.baselines)?;
         Ok(file)

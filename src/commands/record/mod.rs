@@ -79,7 +79,7 @@ pub struct Record {
     pub operands: Vec<String>,
     /// Write a capture of any form as a recording; - is standard input. Repeat it for the files of one recording
     #[arg(short, long, value_name = "CAPTURE")]
-    #[arg(conflicts_with_all = ["operands", "no_who", "rotate", "learn_baseline", "baseline"])]
+    #[arg(conflicts_with_all = ["operands", "no_who", "rotate", "learn_baseline", "baseline_ms"])]
     pub from: Vec<PathBuf>,
     #[command(flatten)]
     pub range: RangeOptions,
@@ -104,7 +104,7 @@ pub struct Record {
     /// Keep N older files, as many as fit in SIZE, or both (30,2G; with --rotate; default all)
     #[arg(long, value_name = "N|SIZE", requires = "rotate", value_parser = kept_files)]
     pub keep: Option<Rotation>,
-    /// Keep unloaded latencies up to date in FILE, for --baseline or, as /var/lib/blkstat/baseline.json, for every live view
+    /// Keep the unloaded latencies up to date in FILE; every live view reads /var/lib/blkstat/baseline.json
     #[arg(long, value_name = "FILE")]
     pub learn_baseline: Option<PathBuf>,
     #[command(flatten)]
@@ -135,9 +135,11 @@ impl Record {
             None => None,
         };
         let interval = schedule.interval.unwrap_or(DEFAULT_INTERVAL);
-        let baselines = self
-            .baseline
-            .load(Settings::default(), &host.saved_baselines, context)?;
+        let baselines = self.baseline.load(
+            Settings::default(),
+            host.saved_baselines.as_deref(),
+            context,
+        );
         let mut sample = Sample::default();
         let scans = (!self.no_who).then_some(ScanScope::Everything);
         let mut source = HostReader::start(&host.root, context.clock, scans)?;

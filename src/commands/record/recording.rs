@@ -95,9 +95,7 @@ impl Recording<'_> {
                 self.source.health.request();
             }
             let live = &self.source.live;
-            let block = self.recorder.block(sample, live, &mut |message| {
-                context.print_error(message);
-            });
+            let block = self.recorder.block(sample, live);
             self.queue.push(block);
             if let Some(learner) = &self.learner {
                 learner.push(sample);

@@ -11,7 +11,7 @@ use crate::capture::{
     ClockChange, RecordFilter, ScanWriter, write_annotation, write_header, write_health,
 };
 use crate::counters::{DeviceNumber, HealthFacts, Sample};
-use crate::known_baselines::BaselineStore;
+use crate::intervals::BaselineStore;
 use crate::sink::SampleBlock;
 use crate::source::{Live, read_recording_header};
 use crate::topology::Topology;
@@ -81,7 +81,6 @@ impl<'a> Recorder<'a> {
         &mut self,
         sample: &mut Sample,
         source: &Live<'_>,
-        on_mismatch: &mut dyn FnMut(String),
     ) -> SampleBlock {
         self.filter.apply(sample);
         let mut block = SampleBlock {
@@ -92,7 +91,7 @@ impl<'a> Recorder<'a> {
         if needs_header {
             self.header_interval = self.interval;
             self.header.clear();
-            self.write_header(sample, on_mismatch);
+            self.write_header(sample);
             let names = sample.devices.iter().map(|device| device.name.clone());
             self.devices = names.collect();
         }
@@ -180,16 +179,9 @@ impl<'a> Recorder<'a> {
         false
     }
 
-    /// Renews the text of the header of the recording. Before the first sample, `on_mismatch` gets a message if a given baseline
-    /// is for other devices.
-    fn write_header(&mut self, sample: &Sample, on_mismatch: &mut dyn FnMut(String)) {
+    /// Renews the text of the header of the recording.
+    fn write_header(&mut self, sample: &Sample) {
         let mut header = read_recording_header(self.root, &self.topology);
-        if self.samples == 0 {
-            let names = sample.devices.iter().map(|device| device.name.as_str());
-            if let Some(message) = self.baselines.mismatches(names, &header.topology) {
-                on_mismatch(message);
-            }
-        }
         header.baselines = self.baselines.to_record(&sample.devices, &header.topology);
         header.interval_ns = u64::try_from(self.interval.as_nanos()).ok();
         write_header(&header, &mut self.header);

@@ -18,8 +18,7 @@ use crate::commands::record::Recorder;
 use crate::console::RunContext;
 use crate::counters::Sample;
 use crate::exit::Exit;
-use crate::intervals::{DeviceSelection, Events, IntervalRows};
-use crate::known_baselines::BaselineStore;
+use crate::intervals::{BaselineStore, DeviceSelection, Events, IntervalRows};
 use crate::screen::{LIVE_HISTORY_S, TEXT_FRACTION, TextHistory, is_trouble, live_history_bytes};
 use crate::signals::{Signals, StopOnDrop};
 use crate::sink::{SampleBlock, WriteQueue};
@@ -250,7 +249,7 @@ fn sample(
         if let Some(interval) = &shared_interval {
             recorder.interval = interval.get();
         }
-        shared.push_sample(recorder.block(sample, live, &mut |_| {}));
+        shared.push_sample(recorder.block(sample, live));
     }));
     let topology = Arc::default();
     let mut feed = Feed {

@@ -20,11 +20,10 @@ use super::{TEXT_FRACTION, live_history_bytes};
 use crate::clock::RealClock;
 use crate::counters::{Columns, Counters, Requests};
 use crate::intervals::{
-    Detail, DeviceActivity, DeviceInterval, DeviceSelection, DeviceState, IncidentSummary,
-    IntervalHeader, IntervalRows, Intervals, NextInterval,
+    BaselineStore, Detail, DeviceActivity, DeviceInterval, DeviceSelection, DeviceState,
+    IncidentSummary, IntervalHeader, IntervalRows, Intervals, NextInterval,
 };
 use crate::judge::{Assessment, BaselineSource, Evidence, IoDirection, Latency, Verdict};
-use crate::known_baselines::BaselineStore;
 use crate::metrics::{Completed, Interval};
 use crate::report::native::{TableOptions, TableWriter};
 use crate::source::Input;

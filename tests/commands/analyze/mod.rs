@@ -269,60 +269,6 @@ fn a_reset_is_counted_and_excluded() {
 }
 
 #[test]
-fn baselines_are_learned_saved_and_given() {
-    let folder = tempfile::tempdir().unwrap();
-    let saved = folder.path().join("baseline.json");
-    let calm = folder.path().join("calm.txt");
-    fs::write(&calm, capture(&[(5000.0, 0.1); 60])).unwrap();
-    let busy = folder.path().join("busy.txt");
-    fs::write(&busy, capture(&[(8000.0, 0.8); 10])).unwrap();
-    let (calm, busy, saved) = (calm.display(), busy.display(), saved.display());
-    let (_, err, code) = output(&format!("analyze {calm} --save-baseline {saved}"), "");
-    assert_eq!((err.as_str(), code), ("", 0));
-    let saturation = |options: &str| -> Option<f64> {
-        let (out, err, _) = output(&format!("--json --from {busy} {options}"), "");
-        assert_eq!(err, "");
-        serde_json::from_str::<Value>(out.lines().last().unwrap()).unwrap()["read_saturation"]
-            .as_f64()
-    };
-    assert_eq!(
-        saturation("").map(f64::round),
-        Some(1.0),
-        "only the load itself is known"
-    );
-    for given in [
-        format!("--baseline {saved}"),
-        "--baseline-ms 0.1".to_owned(),
-    ] {
-        // The unloaded latency is at most 1.2 times the baseline.
-        let found = saturation(&given).unwrap();
-        assert!((found / (8.0 / 1.2) - 1.0).abs() < 0.02, "{given}: {found}");
-    }
-    // Not from a load that never was quiet for a minute.
-    let (out, err, code) = output(&format!("analyze {busy} --save-baseline {saved}"), "");
-    assert!(out.contains("nvme0n1 is busy"), "{out}");
-    assert!(
-        code == 1 && err.starts_with("blkstat: no baseline to save: no device had 60 intervals"),
-        "{err}"
-    );
-    // A saved baseline may be overwritten, a recording may not.
-    assert_eq!(
-        output(&format!("analyze {calm} --save-baseline {saved}"), "").2,
-        0
-    );
-    let (_, err, code) = output(&format!("analyze {calm} --save-baseline {busy}"), "");
-    assert!(
-        code == 2 && err.contains("exists and is not a saved baseline"),
-        "{err}"
-    );
-    let (_, err, code) = output(&format!("--from {busy} --baseline {calm}"), "");
-    let message = format!(
-        "blkstat: {calm} is not a saved baseline; 'blkstat analyze --save-baseline FILE CAPTURE' saves that of a capture\n"
-    );
-    assert_eq!((err, code), (message, 2));
-}
-
-#[test]
 fn a_job_for_fio_names_no_device() {
     let (job, err, code) = output("analyze --fio fixtures/captures/capped-3000.txt loop0", "");
     assert_eq!((err.as_str(), code), ("", 0));

@@ -1,7 +1,6 @@
 //! A host with one disk, whose load and identity the test sets.
 
 use std::ffi::OsString;
-use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -68,12 +67,12 @@ impl Host {
         ));
     }
 
-    /// Runs blkstat on the host; `on_wait` changes it before each sample after the first. `saved` are the files that
-    /// are read by default.
+    /// Runs blkstat on the host; `on_wait` changes it before each sample after the first. `saved` is the file with
+    /// its baselines.
     pub(crate) fn run(
         &self,
         words: &str,
-        saved: &[PathBuf],
+        saved: Option<&Path>,
         on_wait: impl Fn(usize),
     ) -> (String, String, Exit) {
         let words = format!("blkstat {words} --root {}", self.root.path().display());
@@ -83,10 +82,10 @@ impl Host {
             panic!("{plan:?}")
         };
         assert!(
-            host.saved_baselines.is_empty(),
-            "another root has no files that are read by default"
+            host.saved_baselines.is_none(),
+            "another root has no saved baselines"
         );
-        host.saved_baselines = saved.to_vec();
+        host.saved_baselines = saved.map(Path::to_owned);
         let clock = ManualClock::new(Timestamp::UNIX_EPOCH, |wait| {
             on_wait(wait as usize);
             WaitOutcome::Due
@@ -99,7 +98,7 @@ impl Host {
         &self,
         loads: &[Load],
         words: &str,
-        saved: &[PathBuf],
+        saved: Option<&Path>,
     ) -> (String, String, Exit) {
         self.load("sda", &[]);
         self.run(words, saved, |wait| {
@@ -120,21 +119,13 @@ pub(crate) fn saturations(out: &str) -> Vec<Option<f64>> {
         .collect()
 }
 
-/// Writes a file of baselines: entries of key, name beside it, and milliseconds.
-pub(crate) fn save(path: &Path, entries: &[(&str, Option<&str>, f64)]) {
-    let mut text = String::from("{\"devices\":{");
-    for (index, (key, name, ms)) in entries.iter().enumerate() {
-        let comma = if index > 0 { "," } else { "" };
-        let name = name
-            .map(|name| format!("\"name\":\"{name}\","))
-            .unwrap_or_default();
+/// Writes a file of baselines: the key of each device, and milliseconds.
+pub(crate) fn save(path: &Path, entries: &[(&str, f64)]) {
+    let mut devices = Vec::new();
+    for (key, ms) in entries {
         let latency =
             format!(r#"{{"size_kib":4.0,"await_ms":{ms},"queue":0.1,"upper_bound":false}}"#);
-        write!(
-            text,
-            r#"{comma}"{key}":{{{name}"read":[{latency}],"write":[]}}"#
-        )
-        .unwrap();
+        devices.push(format!(r#""{key}":{{"read":[{latency}],"write":[]}}"#));
     }
-    fs::write(path, text + "}}").unwrap();
+    fs::write(path, format!("{{\"devices\":{{{}}}}}", devices.join(","))).unwrap();
 }

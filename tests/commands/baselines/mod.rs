@@ -1,4 +1,4 @@
-//! Unloaded latencies that are saved, given or recorded, and the devices that they are for.
+//! Unloaded latencies that are saved, stated or recorded, and the devices that they are for.
 
 mod host;
 mod recorded;

@@ -11,27 +11,14 @@ use super::host::{HEAVY, Host, saturations, save};
 fn a_recording_holds_the_baseline_that_was_used() {
     let host = Host::new("sda", "naa.1");
     let (file, recording) = (host.path("saved.json"), host.path("r.txt"));
-    save(
-        &file,
-        &[
-            ("wwid:naa.1", Some("sda"), 0.1),
-            ("wwid:naa.9", Some("sdb"), 0.1),
-        ],
-    );
-    let given = format!("--baseline {}", file.display());
-    for (options, saved, source, expected) in [
-        ("", vec![file.clone()], Some("saved"), Some(6.7)),
-        (given.as_str(), vec![], Some("given"), Some(6.7)),
-        (
-            "--baseline-ms 0.4",
-            vec![file.clone()],
-            Some("given"),
-            Some(1.7),
-        ),
-        ("--no-baseline", vec![file], None, None),
+    save(&file, &[("wwid:naa.1", 0.1), ("wwid:naa.9", 0.1)]);
+    for (options, source, expected) in [
+        ("", Some("saved"), Some(6.7)),
+        ("--baseline-ms 0.4", Some("given"), Some(1.7)),
+        ("--no-baseline", None, None),
     ] {
         let words = format!("record {} 1 3 --force {options}", recording.display());
-        let (_, err, exit) = host.run_under(&[HEAVY; 3], &words, &saved);
+        let (_, err, exit) = host.run_under(&[HEAVY; 3], &words, Some(&file));
         assert_eq!(exit, Exit::Success, "{err}");
         let text = fs::read_to_string(&recording).unwrap();
         let stored = text
@@ -50,7 +37,7 @@ fn a_recording_holds_the_baseline_that_was_used() {
             let elsewhere = Host::new("sda", "naa.1");
             let (out, err, _) = elsewhere.run(
                 &format!("--json --as-live --from {} {more}", recording.display()),
-                &[],
+                None,
                 |_| {},
             );
             assert_eq!(err, "");
@@ -64,7 +51,7 @@ fn a_recording_holds_the_baseline_that_was_used() {
         assert_eq!(replay("--baseline-ms 0.2"), vec![Some(3.3); 3]);
         let (out, _, _) = host.run(
             &format!("analyze --json --from {}", recording.display()),
-            &[],
+            None,
             |_| {},
         );
         let report: Value = serde_json::from_str(&out).unwrap();
@@ -83,7 +70,7 @@ fn each_part_of_joined_recordings_has_its_own_baseline() {
         let host = Host::new("sda", wwid);
         let recording = host.path("r.txt");
         let words = format!("record {} 1 3 --baseline-ms {ms}", recording.display());
-        host.run_under(&[HEAVY; 3], &words, &[]);
+        host.run_under(&[HEAVY; 3], &words, None);
         fs::read_to_string(recording).unwrap()
     });
     let joined = Host::new("sda", "naa.3");
@@ -91,7 +78,7 @@ fn each_part_of_joined_recordings_has_its_own_baseline() {
     fs::write(&recording, parts.concat()).unwrap();
     let replay = |interval: &str| {
         let words = format!("--json --from {} {interval}", recording.display());
-        saturations(&joined.run(&words, &[], |_| {}).0)
+        saturations(&joined.run(&words, None, |_| {}).0)
     };
     let [first, second] = [Some(6.7), Some(1.7)];
     assert_eq!(replay(""), [first, first, first, second, second, second]);
@@ -106,7 +93,7 @@ fn hostile_baselines_in_a_recording_are_left_out() {
     host.run_under(
         &[HEAVY; 2],
         &format!("record {} 1 2", recording.display()),
-        &[],
+        None,
     );
     let text = fs::read_to_string(&recording).unwrap();
     let (header, rest) = text.split_once('\n').unwrap();
@@ -144,7 +131,7 @@ fn hostile_baselines_in_a_recording_are_left_out() {
         fs::write(&recording, hostile).unwrap();
         let (out, _, _) = host.run(
             &format!("--json --from {}", recording.display()),
-            &[],
+            None,
             |_| {},
         );
         assert_eq!(saturations(&out), vec![expected; 2], "{baseline}");

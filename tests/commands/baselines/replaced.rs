@@ -1,6 +1,6 @@
 //! Devices whose counters are reset, or whose name another one takes.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -13,10 +13,10 @@ fn a_reset_drops_what_was_learned_unless_identity_or_a_saved_baseline_stay() {
         let host = Host::new("sda", wwid);
         let file = host.path("saved.json");
         let key = format!("wwid:{wwid}");
-        let entry = saved_ms.map(|ms| (key.as_str(), Some("sda"), ms));
+        let entry = saved_ms.map(|ms| (key.as_str(), ms));
         save(&file, entry.as_slice());
         host.load("sda", &[]);
-        let (out, _, _) = host.run("--json 1 16", &[file], |wait| match wait {
+        let (out, _, _) = host.run("--json 1 16", Some(&file), |wait| match wait {
             0..=10 => host.load("sda", &[LIGHT; 10][..wait]),
             _ => host.load("sda", &vec![HEAVY; wait - 10]),
         });
@@ -35,15 +35,9 @@ fn a_reset_drops_what_was_learned_unless_identity_or_a_saved_baseline_stay() {
 fn another_device_under_the_name_has_its_own_baseline() {
     let host = Host::new("sda", "naa.1");
     let file = host.path("saved.json");
-    save(
-        &file,
-        &[
-            ("wwid:naa.1", Some("sda"), 0.1),
-            ("wwid:naa.2", Some("sdb"), 0.4),
-        ],
-    );
+    save(&file, &[("wwid:naa.1", 0.1), ("wwid:naa.2", 0.4)]);
     // Its counters are higher, so there is no reset; it is noticed when the devices are read again.
-    let run = |words: &str, saved: &[PathBuf]| {
+    let run = |words: &str, saved: Option<&Path>| {
         host.set_wwid("sda", "naa.1");
         host.load("sda", &[]);
         let (out, err, _) = host.run(words, saved, |wait| {
@@ -55,14 +49,14 @@ fn another_device_under_the_name_has_its_own_baseline() {
         assert!(!err.contains("warning"), "{err}");
         out
     };
-    let learned = saturations(&run("--json 1 40", &[]));
+    let learned = saturations(&run("--json 1 40", None));
     // Of the other one, only the mean since boot is known, and then the load itself.
     assert_eq!(
         (learned[25], learned[30], learned[35]),
         (Some(7.8), Some(0.6), Some(1.0)),
         "{learned:?}"
     );
-    let saved = saturations(&run("--json 1 40", std::slice::from_ref(&file)));
+    let saved = saturations(&run("--json 1 40", Some(&file)));
     assert_eq!((saved[25], saved[35]), (Some(7.8), Some(1.7)), "{saved:?}");
 
     // A recorder that sees the counters start at zero writes the new identity and its baseline.
@@ -71,7 +65,7 @@ fn another_device_under_the_name_has_its_own_baseline() {
     host.load("sda", &[]);
     host.run(
         &format!("record {} 1 10", recording.display()),
-        std::slice::from_ref(&file),
+        Some(&file),
         |wait| match wait {
             0..=5 => host.load("sda", &[HEAVY; 5][..wait]),
             _ => {
@@ -82,7 +76,7 @@ fn another_device_under_the_name_has_its_own_baseline() {
     );
     let (out, _, _) = host.run(
         &format!("--json --from {}", recording.display()),
-        &[],
+        None,
         |_| {},
     );
     let replayed = saturations(&out);
@@ -98,7 +92,7 @@ fn analyze_learns_again_with_another_device_and_not_after_a_reset_of_the_same() 
     let baseline_ms = |wwid_after: &str| {
         let host = Host::new("sda", "naa.1");
         host.load("sda", &[]);
-        let (out, _, _) = host.run("analyze --json sda 1 40", &[], |wait| match wait {
+        let (out, _, _) = host.run("analyze --json sda 1 40", None, |wait| match wait {
             0..=25 => host.load("sda", &[LIGHT; 25][..wait]),
             _ => {
                 host.set_wwid("sda", wwid_after);
@@ -125,7 +119,7 @@ fn a_slower_device_is_not_judged_by_the_latency_of_the_one_before() {
     let run = |words: &str, wwid: &str| {
         let host = Host::new("sda", wwid);
         host.load("sda", &[]);
-        let (out, _, _) = host.run(words, &[], |wait| match wait {
+        let (out, _, _) = host.run(words, None, |wait| match wait {
             0..=25 => host.load("sda", &loads(0.1, wait)),
             _ => host.load("sda", &loads(4.0, wait - 25)),
         });

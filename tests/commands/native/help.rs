@@ -95,7 +95,7 @@ fn the_help_explains_columns_and_verdicts() {
     assert!(
         code == 0
             && page.starts_with("# blkstat analyze: ")
-            && page.contains("--save-baseline <FILE>"),
+            && page.contains("--baseline-ms <R[,W]>"),
         "{page}"
     );
 }
@@ -200,7 +200,7 @@ fn the_program_and_every_command_have_a_man_page_with_their_options() {
     );
     for (page, option) in [
         ("blkstat.1", "since\\-boot"),
-        ("blkstat-analyze.1", "save\\-baseline"),
+        ("blkstat-analyze.1", "baseline\\-ms"),
     ] {
         let text = std::fs::read_to_string(directory.path().join(page)).unwrap();
         assert!(

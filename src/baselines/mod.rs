@@ -1,8 +1,11 @@
-//! Baselines of devices as data: the latency of requests while the device is not loaded. They are learned by
-//! `analysis`, saved in files, and stored in recordings.
+//! Baselines of devices as data: the latency of requests while the device is not loaded. They are learned by `judge`, saved
+//! by the recorder for the live views of its host, and stored in recordings.
 
-use std::collections::BTreeMap;
+mod recorded;
+mod saved;
 
+pub use recorded::{RecordedBaseline, RecordedBaselines};
+pub use saved::SavedBaselines;
 use serde::{Deserialize, Serialize};
 
 /// The most values of a direction that are kept: more than there are size classes.
@@ -14,12 +17,10 @@ pub struct UnloadedLatency {
     /// The size, a power of two in KiB; `None` for any size.
     pub size_kib: Option<f64>,
     pub await_ms: f64,
-    /// The mean queue at which it was seen; `None` if the user stated the latency. 0.1.0 saved it as `concurrency`.
-    #[serde(alias = "concurrency")]
+    /// The mean queue at which it was seen; `None` if the user stated the latency.
     pub queue: Option<f64>,
-    /// True if that queue is so long (above 1.5) that the unloaded device may be faster. 0.1.0 saved it as
-    /// `is_upper_bound`.
-    #[serde(rename = "upper_bound", alias = "is_upper_bound")]
+    /// True if that queue is so long (above 1.5) that the unloaded device may be faster.
+    #[serde(rename = "upper_bound")]
     pub is_upper_bound: bool,
 }
 
@@ -92,49 +93,6 @@ impl DeviceBaseline {
     }
 }
 
-/// A baseline that was used when a recording was made.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct RecordedBaseline {
-    /// The kernel's name of the device; `None` for a baseline that applies to every other device.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub device: Option<String>,
-    /// Its origin: `given` or `saved`.
-    #[serde(default)]
-    pub source: String,
-    #[serde(flatten)]
-    pub baseline: DeviceBaseline,
-}
-
-/// The baselines that were used when a recording was made, by device.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct RecordedBaselines(BTreeMap<Option<String>, RecordedBaseline>);
-
-impl RecordedBaselines {
-    pub const NONE: Self = Self(BTreeMap::new());
-
-    /// Adds a baseline; it replaces one for the same device.
-    pub fn insert(&mut self, mut recorded: RecordedBaseline) {
-        recorded.baseline.retain_possible();
-        self.0.insert(recorded.device.clone(), recorded);
-    }
-
-    /// Returns the baseline of the device of this kernel name; `None` if none was used.
-    pub fn get(&self, device: &str) -> Option<&RecordedBaseline> {
-        self.0
-            .get(&Some(device.to_owned()))
-            .or_else(|| self.0.get(&None))
-    }
-
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &RecordedBaseline> {
-        self.0.values()
-    }
-
-    /// Returns whether no baseline was used.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -195,24 +153,6 @@ mod tests {
                 .read
                 .iter()
                 .all(|value| value.size_kib.is_none() && value.queue.is_none())
-        );
-    }
-
-    #[test]
-    fn a_recorded_baseline_of_a_device_precedes_that_of_all() {
-        let recorded = |device: Option<&str>, ms| RecordedBaseline {
-            device: device.map(str::to_owned),
-            source: "given".into(),
-            baseline: DeviceBaseline::stated(Some(ms), None),
-        };
-        let mut all = RecordedBaselines::default();
-        all.insert(recorded(Some("sda"), 1.0));
-        assert_eq!((all.get("sdb"), all.iter().len()), (None, 1));
-        all.insert(recorded(None, 2.0));
-        let ms = |device| all.get(device).map(|found| found.baseline.read[0].await_ms);
-        assert_eq!(
-            (ms("sda"), ms("sdb"), all.iter().len()),
-            (Some(1.0), Some(2.0), 2)
         );
     }
 }
