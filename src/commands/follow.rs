@@ -8,7 +8,7 @@ use anyhow::Result;
 
 use crate::console::{RunContext, Warnings};
 use crate::exit::{Exit, NoData};
-use crate::intervals::{IntervalRows, Intervals, NextInterval, NotFound};
+use crate::intervals::{IntervalRows, Intervals, NextInterval};
 use crate::sanitize::sanitize;
 
 /// Messages about missing data. Each is printed once, even if its numbers change.
@@ -39,11 +39,6 @@ pub(super) struct Run<'r, 'i, 'c> {
 
 /// A view that is fed the intervals of a source.
 pub(super) trait Observer {
-    /// Returns the message about a device that the running system lacks at the start.
-    fn not_found(&self, not_found: &NotFound) -> String {
-        not_found.to_string()
-    }
-
     /// Called after the first sample.
     fn begin(&mut self, _run: &mut Run<'_, '_, '_>) -> Result<()> {
         Ok(())
@@ -81,7 +76,7 @@ pub(super) fn follow(
     {
         let is_live = run.intervals.is_live();
         if is_live && let Some(not_found) = run.intervals.not_found() {
-            return Err(NoData(observer.not_found(&not_found)).into());
+            return Err(NoData(not_found.to_string()).into());
         }
         observer.begin(run)?;
         if is_live && !run.intervals.has_count() {

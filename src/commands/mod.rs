@@ -35,7 +35,7 @@ use self::help::{command, help_text, print_help, write_man_pages};
 pub use self::options::Host;
 pub use self::record::Record;
 use self::removed::find_removed;
-use self::suggestions::{is_command, message_for_unknown_option};
+use self::suggestions::{message_for_first_word, message_for_unknown_option, named_command};
 use self::version::Version;
 use crate::console::{ArgError, RunContext, is_closed_pipe, is_unread};
 use crate::exit::{Exit, NoData};
@@ -106,6 +106,7 @@ pub enum Command {
     },
     /// Show devices, verdicts and charts on the full screen, live or recorded
     Top(Box<top::Top>),
+    #[command(alias = "analyse")]
     /// Find what went wrong: verdicts, incidents, limits, capacity, with evidence
     Analyze(Box<analyze::Analyze>),
     /// Write a self-contained HTML page with charts, for a ticket
@@ -177,6 +178,12 @@ pub fn plan(
             }
             _ => {}
         }
+    }
+    if let Some(message) = arguments
+        .get(1)
+        .and_then(|word| message_for_first_word(word.to_str()?))
+    {
+        return Err(refusal(&message));
     }
     let matches = command().try_get_matches_from(&arguments);
     let Arguments {
@@ -291,34 +298,24 @@ fn run_native(command: &Command, host: &Host, context: &mut RunContext<'_>) -> R
 
 /// Converts a message of clap about `arguments`: a usage error becomes one line, requested help is not changed.
 fn clap_error(error: &clap::Error, arguments: &[OsString]) -> ArgError {
-    let mut words = arguments.iter().skip(1).filter_map(|word| word.to_str());
+    let words = arguments.iter().skip(1);
+    let typed: Vec<&str> = words.filter_map(|word| word.to_str()).collect();
     if error.kind() == ErrorKind::DisplayHelp {
-        let is_short = !words.clone().any(|word| word == "--help");
+        let is_short = !typed.contains(&"--help");
         return ArgError {
-            message: help_text(words.find(|word| is_command(word)), is_short),
+            message: help_text(named_command(&typed).as_deref(), is_short),
             exit: Exit::Success,
         };
     }
-    let typed: Vec<&str> = words.collect();
     if let Some(removed) = find_removed(error, &typed) {
-        return ArgError {
-            message: format!("blkstat: {}\n", removed.sentence()),
-            exit: Exit::Error,
-        };
+        return refusal(&removed.sentence());
     }
     if error.kind() == ErrorKind::UnknownArgument
         && let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg)
     {
-        let similar = match error.get(ContextKind::SuggestedArg) {
-            Some(ContextValue::String(similar)) => Some(similar.as_str()),
-            _ => None,
-        };
         let words = arguments.get(1..).unwrap_or_default();
-        if let Some(message) = message_for_unknown_option(option, similar, words) {
-            return ArgError {
-                message: format!("blkstat: {}\n", sanitize(&message)),
-                exit: Exit::Error,
-            };
+        if let Some(message) = message_for_unknown_option(option, words) {
+            return refusal(&message);
         }
     }
 
@@ -327,10 +324,10 @@ fn clap_error(error: &clap::Error, arguments: &[OsString]) -> ArgError {
         if line.starts_with("Usage:") {
             break;
         }
-        // Suggestions are ours.
-        let is_left_out = line.starts_with("For more") || line.starts_with("tip:");
+        // Nobody means an option as a value.
+        let is_left_out = line.starts_with("For more") || line.starts_with("tip: to pass");
         if !line.is_empty() && !is_left_out {
-            parts.push(line.to_owned());
+            parts.push(line.trim_start_matches("tip: ").to_owned());
         }
     }
     let text = parts.join("; ");
@@ -338,14 +335,14 @@ fn clap_error(error: &clap::Error, arguments: &[OsString]) -> ArgError {
         .strip_prefix("error: ")
         .unwrap_or(&text)
         .replace(":; ", ": ");
-    let mut command = "blkstat".to_owned();
-    if let Some(name) = arguments.get(1).and_then(|word| word.to_str())
-        && is_command(name)
-    {
-        command += &format!(" {name}");
-    }
+    let name = named_command(&typed).map_or(String::new(), |name| format!("{name} "));
+    refusal(&format!("{text}; see blkstat {name}--help"))
+}
+
+/// Returns the error about arguments, whose words come from the user.
+fn refusal(message: &str) -> ArgError {
     ArgError {
-        message: format!("blkstat: {}; see {command} --help\n", sanitize(&text)),
+        message: format!("blkstat: {}\n", sanitize(message)),
         exit: Exit::Error,
     }
 }

@@ -2,7 +2,7 @@
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use super::suggestions::is_command;
+use super::suggestions::named_command;
 
 /// An option that the program had, or a value of an option.
 pub struct Removed {
@@ -186,8 +186,8 @@ pub(super) fn find_removed(error: &clap::Error, words: &[&str]) -> Option<&'stat
         ErrorKind::TooManyValues => option += &format!("={}", text(ContextKind::InvalidValue)?),
         _ => return None,
     }
-    let command = words.iter().copied().find(|word| is_command(word));
-    let command = command.unwrap_or(VIEW);
+    let command = named_command(words);
+    let command = command.as_deref().unwrap_or(VIEW);
     let is_meant = |one: &&Removed| one.option == option && [command, ANY].contains(&one.command);
     REMOVED.iter().find(is_meant)
 }

@@ -9,10 +9,9 @@ use super::options::{
     ANY_FIRST, Host, SelectionOptions, SourceOptions, VerdictOptions, WidthOption, sort_key,
     usage_error,
 };
-use super::suggestions::similar_command;
 use crate::console::RunContext;
 use crate::exit::Exit;
-use crate::intervals::{DeviceSelection, IntervalRows, NotFound};
+use crate::intervals::{DeviceSelection, IntervalRows};
 use crate::report::json_csv::{FieldList, LineFormat, Lines, all_fields};
 use crate::report::layout::wrap;
 use crate::report::native::{ColumnList, TableOptions, TableWriter, sort_value, title_of_field};
@@ -87,7 +86,6 @@ impl View {
             None => None,
         };
         let (input, devices) = self.source.source(ANY_FIRST, host, context)?;
-        let first_device = devices.first().cloned();
         let input = Input {
             scans_io: input.scans_io && !self.no_who,
             scan_scope: if self.who {
@@ -114,7 +112,6 @@ impl View {
         };
         let mut output = Output {
             view: self,
-            first_device,
             table: None,
             lines: None,
             text: Vec::new(),
@@ -216,8 +213,6 @@ fn is_set(variable: &str, off: &str, context: &RunContext<'_>) -> bool {
 /// Writes the intervals of a run.
 struct Output<'a> {
     view: &'a View,
-    /// The first device that was named, which may be a typo of a command.
-    first_device: Option<String>,
     /// The writer of the table; `None` for output for programs.
     table: Option<TableWriter>,
     /// The writer of lines for programs; `None` for the table.
@@ -257,26 +252,6 @@ impl Output<'_> {
 }
 
 impl Observer for Output<'_> {
-    fn not_found(&self, not_found: &NotFound) -> String {
-        let Some(word) = &self.first_device else {
-            return not_found.to_string();
-        };
-        if not_found.names.first() != Some(word) || not_found.has_similar {
-            return not_found.to_string();
-        }
-        if word == "ALL" {
-            return "no such device 'ALL'; --all shows all devices, --partitions their partitions"
-                .to_owned();
-        }
-        match similar_command(word) {
-            Some(command) => {
-                let word = sanitize(word);
-                format!("no such device '{word}'; did you mean 'blkstat {command}'?")
-            }
-            None => not_found.to_string(),
-        }
-    }
-
     fn begin(&mut self, run: &mut Run<'_, '_, '_>) -> Result<()> {
         let Run { intervals, context } = run;
         if self.view.since_boot {

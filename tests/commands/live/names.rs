@@ -76,13 +76,13 @@ fn an_analysis_without_a_count_says_that_it_runs_until_interrupted() {
 }
 
 #[test]
-fn a_device_that_does_not_exist_may_be_a_mistyped_command() {
+fn a_first_word_that_is_no_device_may_be_a_mistyped_command() {
     for words in ["analze", "analze capture.txt 1 5"] {
         let (out, err, exit) = output(words, 1);
-        assert_eq!((out.as_str(), exit), ("", Exit::NoData));
+        assert_eq!((out.as_str(), exit), ("", Exit::Error));
         assert_eq!(
             err,
-            "blkstat: no such device 'analze'; did you mean 'blkstat analyze'?\n"
+            "blkstat: no such command 'analze'; did you mean 'blkstat analyze'?\n"
         );
     }
     assert!(
