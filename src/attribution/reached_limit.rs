@@ -41,6 +41,18 @@ pub struct ReachedLimit {
     pub others_wait: bool,
 }
 
+impl ReachedLimit {
+    /// A limit that holds a device back, whatever the shares of the cgroups.
+    pub fn in_force(limit: Limit) -> Self {
+        Self {
+            limit,
+            share_pct: None,
+            holds_device: true,
+            others_wait: false,
+        }
+    }
+}
+
 impl Attribution {
     /// Returns the limit that a cgroup has reached on a device or on those `below` it: that of the cgroup with most of the
     /// device's bytes. `None` if no cgroup that uses the device has reached one.

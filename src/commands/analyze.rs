@@ -102,7 +102,7 @@ impl Analyze {
 /// Returns whether any device was in trouble, for a part of the time or by the verdict on all of it.
 fn had_trouble(report: &AnalysisReport) -> bool {
     let mut verdicts = report.devices.iter().map(|device| device.verdict);
-    !report.events.incidents.is_empty()
+    !report.incidents.list.is_empty()
         || verdicts.any(|verdict| verdict.is_some_and(Verdict::is_trouble))
 }
 
@@ -214,7 +214,7 @@ fn analyze_intervals(
         topology,
         is_selection: false,
         host: collected.host,
-        events: collected.events,
+        incidents: collected.incidents,
         history: collected.history,
         time_zone: TimeZone::UTC,
         has_details: true,

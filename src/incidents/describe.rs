@@ -3,13 +3,15 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-use super::cause::{FEW_REQUESTS, NO_CPU_PCT, SecondCause, USED_PRESSURE_PCT, are_stacked, median};
+use super::cause::{FEW_REQUESTS, NO_CPU_PCT, USED_PRESSURE_PCT, are_stacked, median};
 use super::device::{Device, Row};
-use super::episodes::{Episode, PATIENCE_S};
+use super::episodes::Episode;
 use super::join::Joined;
 use super::owner::Search;
 use super::second::{HostSecond, Moment, RequestKind, Scan, Task};
+use super::second_cause::SecondCause;
 use super::told::{Advice, Because, Cause, DeviceTimes, Owner, Told, Unknown, Waiter};
+use crate::attribution::Limit;
 use crate::judge::{Verdict, VerdictTimes};
 use crate::topology::Topology;
 
@@ -119,11 +121,11 @@ impl Past<'_> {
             id: 0,
             victim: Arc::clone(&victim.device.names),
             bottleneck: Arc::clone(&bottleneck.device.names),
-            devices: devices_of(&members, victim, longest),
+            devices: devices_of(&members, victim, longest, begin),
             begin,
             begin_is_known: joined.begin_s - self.first_s > FIRST_S.max(1.5 * step_s),
-            end: begin.minus(begin.run_s - joined.end_s),
-            is_ongoing: now_s - joined.end_s < PATIENCE_S.max(2.0 * step_s),
+            end: begin.at_run_s(joined.end_s),
+            is_ongoing: joined.goes_on(now_s, step_s),
             word: word_of(&words),
             bad_s: victim.rows().iter().map(|row| row.seconds).sum::<f64>()
                 + victim.earlier.work_s() * step_s,
@@ -137,6 +139,7 @@ impl Past<'_> {
             iops_before: None,
             owner: None,
             waits: Vec::new(),
+            others_wait: false,
             advice: None,
             harm: 0.0,
         };
@@ -333,7 +336,11 @@ impl Past<'_> {
                 };
                 let owner = told.owner.as_ref();
                 let is_owner = owner.is_some_and(|owner| is_owner(owner, task));
-                if task.is_server || is_owner || !is_of_limit || !waits_here(task) {
+                if task.is_server || is_owner || !waits_here(task) {
+                    continue;
+                }
+                if !is_of_limit {
+                    told.others_wait = true;
                     continue;
                 }
                 count += 1.0;
@@ -398,12 +405,13 @@ impl Past<'_> {
             SecondCause::Frozen => Cause::Frozen,
             SecondCause::Limit(limit) => Cause::Limit((**limit).clone()),
             SecondCause::Sync(array) => Cause::Sync(Arc::clone(array)),
-            SecondCause::Capped => Cause::Capped,
+            SecondCause::Capped => Cause::Capped(capped_at(&rows)),
             SecondCause::Used if is_swap => Cause::Swap,
             SecondCause::Used => Cause::Used,
             SecondCause::Cpu if is_of_cpu => Cause::Cpu,
             SecondCause::Queue if is_of_cpu && (told.queue < FEW_REQUESTS || is_free) => Cause::Cpu,
             SecondCause::Queue | SecondCause::Cpu if is_swap => Cause::Swap,
+            SecondCause::Queue if told.word == Verdict::Capped => Cause::Capped(capped_at(&rows)),
             SecondCause::Queue | SecondCause::Cpu if told.owner.is_some() => Cause::Load,
             SecondCause::Queue | SecondCause::Cpu if does_less => Cause::Less,
             SecondCause::Cpu => Cause::Cpu,
@@ -483,13 +491,24 @@ impl Past<'_> {
 }
 
 /// The devices with a quarter of the seconds of the worst, the victim first.
-fn devices_of(members: &[Member<'_>], victim: &Member<'_>, longest: f64) -> Vec<DeviceTimes> {
+fn devices_of(
+    members: &[Member<'_>],
+    victim: &Member<'_>,
+    longest: f64,
+    begin: Moment,
+) -> Vec<DeviceTimes> {
     let mut devices = Vec::new();
     for one in members {
         if one.count as f64 >= QUARTER * longest {
             let times = one.words();
+            let first_s = one.bad.first().map_or(begin.run_s, |(end_s, _)| {
+                end_s - one.device.row(*end_s).map_or(0.0, |row| row.seconds)
+            });
+            let last_s = one.bad.last().map_or(begin.run_s, |(end_s, _)| *end_s);
             devices.push(DeviceTimes {
                 names: Arc::clone(&one.device.names),
+                begin: begin.at_run_s(first_s),
+                end: begin.at_run_s(last_s),
                 times,
                 word: word_of(&times),
             });
@@ -497,6 +516,12 @@ fn devices_of(members: &[Member<'_>], victim: &Member<'_>, longest: f64) -> Vec<
     }
     devices.sort_by_key(|one| one.names != victim.device.names);
     devices
+}
+
+/// The latest constant rate in these seconds.
+fn capped_at(rows: &[&Row]) -> Option<Limit> {
+    let mut rows = rows.iter().rev();
+    rows.find_map(|row| row.second.capped_at.clone())
 }
 
 fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
@@ -539,7 +564,7 @@ fn advice(told: &Told) -> Option<Advice> {
                 && others.next().is_some();
             may_be_limited.then_some(Advice::LimitOwner)
         }
-        Cause::Unknown(_) | Cause::Capped | Cause::Used => None,
+        Cause::Unknown(_) | Cause::Capped(_) | Cause::Used => None,
     }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::cause::SecondCause;
 use super::second::DeviceSecond;
+use super::second_cause::SecondCause;
 use crate::judge::Verdict;
 use crate::topology::DeviceNames;
 

@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
-use super::cause::SecondCause;
 use super::device::{Device, Row};
+use super::second_cause::SecondCause;
 use crate::judge::{Verdict, VerdictTimes};
 
 /// Steps and seconds of patience: [`crate::judge`] has the same rule for what it says of a device.
@@ -151,6 +151,15 @@ impl Episodes {
             }
         } else if matches!(cause, SecondCause::Stall | SecondCause::Suspended(_)) {
             bad.extend(seconds_since_last_completion(device, end_s));
+        }
+        if cause.is_stall()
+            && let Some(row) = device.rows.back()
+        {
+            let late = device.rows_between(end_s - row.second.late_s, end_s);
+            bad.extend(
+                late.filter(|row| !row.is_bad())
+                    .map(|row| (row.end_s, word)),
+            );
         }
         let mut await_before_ms = [None; 2];
         for (index, before_ms) in await_before_ms.iter_mut().enumerate() {

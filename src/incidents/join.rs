@@ -1,12 +1,15 @@
 //! From episodes to incidents: those of one cause, at one time, of devices that lie on one another.
 
-use super::cause::{SecondCause, are_stacked};
+use super::cause::are_stacked;
 use super::episodes::{Episode, PATIENCE_S};
+use super::second_cause::SecondCause;
 use crate::topology::Topology;
 
 /// Half of the shorter of two episodes must lie within the other, and begin and end may be seen so late.
 const HALF: f64 = 0.5;
 const LATE_S: f64 = 1.5;
+/// Steps without a bad one that a stall may have.
+const STALL_STEPS: f64 = 1.6;
 
 /// The episodes of an incident, by their indices, in the order of their beginnings.
 #[derive(Clone, Debug)]
@@ -53,6 +56,16 @@ pub(super) fn join(
 }
 
 impl Joined {
+    /// Returns whether it goes on. A stall is over when a request completes.
+    pub(super) fn goes_on(&self, now_s: f64, step_s: f64) -> bool {
+        let patience_s = if self.cause.is_stall() {
+            STALL_STEPS * step_s
+        } else {
+            PATIENCE_S.max(2.0 * step_s)
+        };
+        now_s - self.end_s < patience_s
+    }
+
     /// Returns whether an episode that begins later is part of it.
     fn takes(&self, episode: &Episode, episodes: &[Episode], topology: &Topology) -> bool {
         let (begin_s, end_s) = (episode.begin_s(), episode.end_s());
@@ -73,6 +86,17 @@ impl Joined {
         };
         if episode.cause.is_stated() {
             return common_s >= -PATIENCE_S && (is_same || is_stacked());
+        }
+        // A queue goes over into a constant rate, and back.
+        let goes_over =
+            |cause: &SecondCause| matches!(cause, SecondCause::Queue | SecondCause::Capped);
+        let mut members = self.episodes.iter();
+        if goes_over(&self.cause)
+            && goes_over(&episode.cause)
+            && common_s >= -PATIENCE_S
+            && members.any(|at| episodes[*at].device == episode.device)
+        {
+            return true;
         }
         let shorter_s = (end_s - begin_s).min(self.end_s - self.begin_s);
         common_s >= (HALF * shorter_s - LATE_S).max(-LATE_S) && is_stacked()

@@ -6,9 +6,10 @@
 
 use std::sync::Arc;
 
-use super::cause::{SecondCause, is_above, median};
+use super::cause::{is_above, median};
 use super::device::Device;
 use super::second::Scan;
+use super::second_cause::SecondCause;
 use crate::attribution::{IoDirection, Limit, RateUnit};
 use crate::judge::Verdict;
 use crate::topology::Topology;

@@ -12,14 +12,19 @@ mod describe;
 mod device;
 mod episodes;
 mod frozen;
+mod held;
+mod host;
 mod join;
 mod limits;
 mod owner;
 mod programs;
 mod second;
+mod second_cause;
 mod told;
 mod tracker;
 
+pub use held::{HeldDevices, LimitStep};
+pub use host::{HostFact, HostFacts};
 pub use programs::{program_name, serves_disks};
 pub use second::{
     DeviceSecond, HostSecond, Moment, Process, RequestKind, Requests, Scan, Second, Task, Use,

@@ -38,6 +38,8 @@ impl Moment {
 pub struct Second {
     pub end: Moment,
     pub seconds: f64,
+    /// The samples that were skipped in it.
+    pub missed: u64,
     pub host: HostSecond,
     /// The devices with data.
     pub devices: Vec<DeviceSecond>,
@@ -51,6 +53,8 @@ pub struct HostSecond {
     pub cpu_available_pct: Option<f64>,
     /// The share of the time in which some task waited for I/O.
     pub io_pressure_pct: Option<f64>,
+    /// Pages read from swap and written to it.
+    pub swapped_pages_per_s: Option<f64>,
 }
 
 #[derive(Clone, Debug)]
@@ -62,10 +66,16 @@ pub struct DeviceSecond {
     pub verdict: Verdict,
     /// The limit of a cgroup that holds the device back, by its rate; `None` without one.
     pub limit: Option<Limit>,
+    /// The constant rate at which it is held, as if limited; `None` without one.
+    pub capped_at: Option<Limit>,
     /// It is a volume of device-mapper that is suspended.
     pub is_suspended: bool,
     /// It is an array that is being checked or rebuilt.
     pub is_syncing: bool,
+    /// A task has waited for it for long.
+    pub is_waited_for: bool,
+    /// The seconds before for which a task already waited, or requests hung.
+    pub late_s: f64,
     pub in_flight: u64,
     pub queue: f64,
     pub util_pct: Option<f64>,

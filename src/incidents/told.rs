@@ -45,6 +45,8 @@ pub struct Told {
     pub owner: Option<Owner>,
     /// Those that wait for it, the most often seen first.
     pub waits: Vec<Waiter>,
+    /// Others than the owner, or than the cgroup with the limit, wait as well.
+    pub others_wait: bool,
     pub advice: Option<Advice>,
     /// How much it harms: seconds, times tasks that wait, times the share of the latency that is new.
     pub harm: f64,
@@ -54,6 +56,8 @@ pub struct Told {
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceTimes {
     pub names: Arc<DeviceNames>,
+    pub begin: Moment,
+    pub end: Moment,
     /// Its bad seconds by word.
     pub times: VerdictTimes,
     /// The most severe word with a quarter of them.
@@ -81,8 +85,8 @@ pub enum Cause {
     Less,
     /// Who makes the load is not known.
     Unknown(Unknown),
-    /// The rate stays constant.
-    Capped,
+    /// The rate stays constant, as if this limit held it; `None` if it is shared with others, or one of flushes.
+    Capped(Option<Limit>),
     /// No CPU was available, and few requests waited.
     Cpu,
     /// In use all the time, although every request is served as fast as ever.
@@ -166,10 +170,11 @@ impl Told {
             .then(other.harm.total_cmp(&self.harm))
     }
 
-    /// The limit of a cgroup that is the cause; `None` if none is.
+    /// The limit that is the cause, known or inferred; `None` if none is.
     pub fn limit(&self) -> Option<&Limit> {
         match &self.cause {
             Cause::Limit(limit) => Some(limit),
+            Cause::Capped(limit) => limit.as_ref(),
             _ => None,
         }
     }
@@ -188,7 +193,7 @@ impl Cause {
             Self::Load => "load",
             Self::Less => "less",
             Self::Unknown(_) => "unknown",
-            Self::Capped => "constant_rate",
+            Self::Capped(_) => "constant_rate",
             Self::Cpu => "cpu",
             Self::Used => "used",
         }
@@ -208,6 +213,49 @@ impl Advice {
             Self::CpuFirst => "cpu_first",
             Self::LookAtDevice => "look_at_device",
             Self::LimitOwner => "limit_owner",
+        }
+    }
+}
+
+#[cfg(test)]
+mod examples {
+    use super::*;
+
+    impl Told {
+        /// An incident of `sda` of which nothing more is known.
+        pub(crate) fn example() -> Self {
+            let names = DeviceNames::without_alias("sda");
+            Self {
+                id: 1,
+                victim: Arc::clone(&names),
+                bottleneck: Arc::clone(&names),
+                devices: vec![DeviceTimes {
+                    names,
+                    begin: Moment::default(),
+                    end: Moment::default(),
+                    times: VerdictTimes::default(),
+                    word: Verdict::Saturated,
+                }],
+                begin: Moment::default(),
+                begin_is_known: true,
+                end: Moment::default(),
+                is_ongoing: false,
+                word: Verdict::Saturated,
+                bad_s: 0.0,
+                cause: Cause::Unknown(Unknown::NoRise),
+                requests: None,
+                await_ms: None,
+                await_before_ms: None,
+                per_s: 0.0,
+                queue: 0.0,
+                iops: 0.0,
+                iops_before: None,
+                owner: None,
+                waits: Vec::new(),
+                others_wait: false,
+                advice: None,
+                harm: 0.0,
+            }
         }
     }
 }

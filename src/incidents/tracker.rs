@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
-use super::cause::{Facts, SecondCause, cause_of};
+use super::cause::{Facts, cause_of};
 use super::describe::{HostRow, Past};
 use super::device::{Device, Row, calm_s};
-use super::episodes::{Episodes, PATIENCE_S};
+use super::episodes::Episodes;
 use super::frozen::Frozen;
 use super::join::{Joined, join};
 use super::limits::{Evidence, Limits, held_since_s};
 use super::second::{DeviceSecond, RequestKind, Requests, Scan, Second};
+use super::second_cause::SecondCause;
 use super::told::Told;
 use crate::judge::Verdict;
 use crate::topology::{DeviceNames, Topology};
@@ -37,7 +38,7 @@ pub struct Incidents {
     syncing: Vec<(Arc<str>, f64)>,
     episodes: Episodes,
     /// The incidents of the latest second that are worth telling, by the number of their first episode.
-    told: BTreeMap<u64, Told>,
+    told: BTreeMap<u64, Arc<Told>>,
     /// Their numbers, by that of their first episode.
     numbers: HashMap<u64, u64>,
     count: u64,
@@ -75,13 +76,18 @@ impl Incidents {
     }
 
     /// The incidents that go on or have just ended, in the order in which they were found.
-    pub fn open(&self) -> impl Iterator<Item = &Told> {
+    pub fn open(&self) -> impl Iterator<Item = &Arc<Told>> {
         self.told.values()
     }
 
     /// The incident of this number, unless it has been forgotten.
-    pub fn told(&self, id: u64) -> Option<&Told> {
+    pub fn told(&self, id: u64) -> Option<&Arc<Told>> {
         self.told.values().find(|told| told.id == id)
+    }
+
+    /// Returns whether the past of a device is kept: it must be told of each second.
+    pub fn follows(&self, device: &str) -> bool {
+        self.devices.contains_key(device)
     }
 
     /// The word of the incidents for the latest second of a device; `None` if none has one.
@@ -97,9 +103,11 @@ impl Incidents {
 
     /// Notes a break in time: nothing spans it. Returns the incidents, which are over.
     pub fn interrupt(&mut self) -> Vec<Told> {
-        let mut ended: Vec<Told> = std::mem::take(&mut self.told).into_values().collect();
-        for told in &mut ended {
+        let mut ended = Vec::new();
+        for told in self.told.values() {
+            let mut told = Told::clone(told);
             told.is_ongoing = false;
+            ended.push(told);
         }
         *self = Self {
             count: self.count,
@@ -314,7 +322,7 @@ impl Incidents {
                 self.numbers.remove(&key);
                 ended.push(now);
             } else {
-                told.insert(key, now);
+                told.insert(key, Arc::new(now));
             }
         }
         self.told = told;
@@ -378,8 +386,8 @@ impl Told {
     /// What is told of an incident that goes on for long: its end and its seconds are new.
     fn continued(&self, joined: &Joined, episodes: &Episodes, now_s: f64) -> Self {
         let mut told = self.clone();
-        told.end = told.begin.minus(told.begin.run_s - joined.end_s);
-        told.is_ongoing = now_s - joined.end_s < PATIENCE_S;
+        told.end = told.begin.at_run_s(joined.end_s);
+        told.is_ongoing = joined.goes_on(now_s, 1.0);
         for device in &mut told.devices {
             let mut times = crate::judge::VerdictTimes::default();
             for at in &joined.episodes {
@@ -392,6 +400,7 @@ impl Told {
                 }
             }
             device.times = times;
+            device.end = told.end;
         }
         if let Some(victim) = told.devices.first() {
             told.bad_s = victim.times.work_s();
@@ -402,7 +411,7 @@ impl Told {
 
 impl DeviceSecond {
     fn has_work(&self) -> bool {
-        self.verdict > Verdict::Idle || self.iops > 0.0
+        self.verdict > Verdict::Idle || self.iops > 0.0 || self.is_waited_for
     }
 
     /// A second in which nothing happened.
@@ -412,8 +421,11 @@ impl DeviceSecond {
             names: Arc::clone(names),
             verdict: Verdict::Idle,
             limit: None,
+            capped_at: None,
             is_suspended: false,
             is_syncing: false,
+            is_waited_for: false,
+            late_s: 0.0,
             in_flight: 0,
             queue: 0.0,
             util_pct: Some(0.0),

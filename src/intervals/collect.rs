@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use anyhow::Result;
 
 use super::device_interval::{DeviceState, IntervalRows};
-use super::events::Events;
 use super::history::History;
+use super::incident_log::IncidentReport;
 use super::options::Detail;
 use super::stream::{Intervals, NextInterval};
 use crate::judge::{DeviceAnalysis, DeviceReport, HostReport};
@@ -17,8 +17,8 @@ pub struct Collected {
     pub devices: Vec<DeviceReport>,
     /// The host over all intervals.
     pub host: HostReport,
-    /// The events of the selected devices, and their incidents.
-    pub events: Events,
+    /// The incidents of the selected devices.
+    pub incidents: IncidentReport,
     /// Only the clock, unless values over time are kept for charts.
     pub history: History,
     /// The signal that ended the collection; `None` if the source ended.
@@ -95,7 +95,7 @@ pub fn collect(
     Ok(Collected {
         devices: devices.finish(intervals, &host),
         host,
-        events: intervals.events(),
+        incidents: intervals.incidents(),
         history,
         signal,
     })

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::incident::OngoingIncident;
 use super::spread::{HostSpread, Spread};
 use crate::attribution::{Attribution, Limit, ReachedLimit};
 use crate::counters::Health;
+use crate::incidents::Told;
 use crate::judge::{Evidence, Judged, NfsWait, Verdict};
 use crate::metrics::{DataFlag, HostStats, Interval};
 use crate::topology::DeviceNames;
@@ -39,13 +39,13 @@ impl IntervalRows {
         let mut worst: HashMap<u64, Option<Verdict>> = HashMap::new();
         for device in &self.devices {
             if let Some(ongoing) = device.incident() {
-                let worst = worst.entry(ongoing.incident.id).or_default();
+                let worst = worst.entry(ongoing.told.id).or_default();
                 *worst = device.verdict().max(*worst);
             }
         }
         self.devices.sort_by_cached_key(|device| {
             let ongoing = device.incident();
-            let id = ongoing.map(|ongoing| ongoing.incident.id);
+            let id = ongoing.map(|ongoing| ongoing.told.id);
             let of_incident = (
                 Reverse(id.and_then(|id| worst.get(&id).copied())),
                 id,
@@ -127,6 +127,16 @@ impl DeviceState {
             Self::Reset | Self::MemberReset | Self::Event(_) => own,
         }
     }
+}
+
+/// The incident of a device in an interval.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OngoingIncident {
+    pub told: Arc<Told>,
+    /// Seconds from its beginning to the end of the interval.
+    pub lasted_s: f64,
+    /// True if the device is the victim.
+    pub is_victim: bool,
 }
 
 /// A device in an interval, and what is known of it beside its numbers.
@@ -211,12 +221,7 @@ impl DeviceActivity {
 
     /// The limit that a cgroup has reached on the device or below it; `None` if none has.
     pub fn reached_limit(&self) -> Option<&ReachedLimit> {
-        for evidence in &self.judged.assessment().evidence {
-            if let Evidence::AtLimit(reached) = evidence {
-                return Some(reached);
-            }
-        }
-        None
+        self.judged.worst.as_ref()?.reached_limit.as_ref()
     }
 }
 
@@ -257,8 +262,11 @@ impl DeviceInterval {
             .activity()
             .into_iter()
             .flat_map(|activity| &activity.judged.assessment().evidence);
-        let of_cgroup = self.activity().and_then(DeviceActivity::reached_limit);
-        let of_cgroup = of_cgroup.map(|reached| reached.limit.clone());
+        let reached = self.activity().and_then(DeviceActivity::reached_limit);
+        let of_incident = self.incident().and_then(|ongoing| ongoing.told.limit());
+        let of_cgroup = of_incident
+            .or(reached.map(|reached| &reached.limit))
+            .cloned();
         let caps = evidence.filter_map(|evidence| match evidence {
             Evidence::ConstantRate(plateau) => plateau.limit(self.device()),
             _ => None,

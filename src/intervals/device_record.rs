@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::device_interval::DeviceActivity;
 use super::summary::DeviceSummary;
-use crate::judge::{Assessment, Judged, JudgedStep, Verdict};
+use crate::judge::{Judged, JudgedStep, Verdict};
 use crate::metrics::{Amount, DataFlag, Interval, StallTimer};
 
 /// The most departed devices that are remembered: bounds the memory if new names keep appearing.
@@ -68,16 +68,9 @@ impl DeviceRecord {
         }
     }
 
-    /// Takes the judgement on a step that ended `at`; `None` without data.
-    pub(super) fn note_judgement(&mut self, assessment: Option<Assessment>, at: Option<Timestamp>) {
-        let seconds = self.unjudged.as_ref().map_or(0.0, Interval::seconds);
-        self.latest = assessment.map(|assessment| {
-            Arc::new(JudgedStep {
-                assessment,
-                at,
-                seconds,
-            })
-        });
+    /// Takes the judgement on a step; `None` without data.
+    pub(super) fn note_judgement(&mut self, judged: Option<JudgedStep>) {
+        self.latest = judged.map(Arc::new);
         self.judge_rest();
     }
 

@@ -9,14 +9,18 @@ use super::device_interval::{
     DeviceEvent, DeviceInterval, DeviceState, EventKind, IntervalRows, TopCgroup,
 };
 use super::device_record::{DepartedDevices, DeviceRecord};
-use super::events::JudgedDevice;
+use super::incident_log::IncidentLog;
 use super::options::Detail;
+use super::seconds::{Known, Seconds, has_work, host_second};
 use super::summary::DeviceSummary;
 use super::total::{Total, counts_in_total};
-use crate::attribution::Attribution;
+use crate::attribution::{Attribution, ReachedLimit};
 use crate::baselines::RecordedBaselines;
 use crate::counters::{Device, Sample};
-use crate::judge::{DeviceStep, HostJudge, Judged, Settings, Step as JudgedStep};
+use crate::incidents::{LimitStep, Moment, Second};
+use crate::judge::{
+    Assessment, DeviceStep, HostJudge, JudgedStep as Verdicted, Settings, Step as JudgedStep,
+};
 use crate::metrics::{DeviceMatch, HostStats, Interval};
 use crate::source::{DeviceResolver, Step};
 use crate::topology::{DeviceClass, DeviceNames, Kind, Topology};
@@ -27,6 +31,16 @@ const MAX_TRANSIENT_DEVICES: usize = 100;
 
 /// The shortest step of the judge in seconds: one, less what samples are early.
 const MIN_JUDGED_S: f64 = 0.95;
+
+/// The incidents that a judged step is told to.
+pub(super) struct JudgedLog<'a> {
+    pub(super) incidents: &'a mut IncidentLog,
+    pub(super) now: Moment,
+    /// The samples that were skipped in the step.
+    pub(super) missed: u64,
+    /// The step is before the range of time that is shown.
+    pub(super) is_preceding: bool,
+}
 
 /// Follows each device through the samples.
 pub(super) struct DeviceTracker<'b> {
@@ -45,6 +59,7 @@ pub(super) struct DeviceTracker<'b> {
     pub(super) classes: Vec<Option<DeviceClass>>,
     departed: DepartedDevices,
     pub(super) judge: HostJudge,
+    seconds: Seconds,
     /// The seconds since the latest step of the judge.
     unjudged_s: f64,
     /// The sample at the beginning of a step of the judge that takes several samples; `None` where one is enough.
@@ -71,6 +86,7 @@ impl<'b> DeviceTracker<'b> {
             classes: Vec::new(),
             departed: DepartedDevices::default(),
             judge: HostJudge::default(),
+            seconds: Seconds::default(),
             unjudged_s: 0.0,
             unjudged_from: None,
             old_attributes: None,
@@ -123,6 +139,7 @@ impl<'b> DeviceTracker<'b> {
         self.records.iter_mut().for_each(DeviceRecord::interrupt);
         self.unjudged_s = 0.0;
         self.unjudged_from = None;
+        self.seconds.interrupt();
         self.judge.interrupt();
     }
 
@@ -261,12 +278,13 @@ impl<'b> DeviceTracker<'b> {
         false
     }
 
-    /// Judges what happened since the latest step of the judge, up to the last sample.
+    /// Judges what happened since the latest step of the judge, up to the last sample, and tells `log` of it.
     pub(super) fn judge(
         &mut self,
         step: &Step<'_>,
         topology: &Topology,
         attribution: Option<&Attribution>,
+        mut log: Option<JudgedLog<'_>>,
     ) {
         let first = self.unjudged_from.take();
         let first = first.as_ref().unwrap_or(step.older);
@@ -291,7 +309,7 @@ impl<'b> DeviceTracker<'b> {
             seconds: self.unjudged_s,
             host: &host,
             topology,
-            attribution,
+            tasks: attribution.map_or(&[], |found| &found.blocked),
         };
         let said = self.judge.judge(&judged, |index| Settings {
             class: self.classes.get(index).copied().flatten(),
@@ -301,29 +319,80 @@ impl<'b> DeviceTracker<'b> {
                 &self.recorded,
             )
         });
-        for (record, assessment) in self.records.iter_mut().zip(said) {
-            record.note_judgement(assessment, step.newer.at.wall);
+        let mut reached = HashMap::new();
+        if let Some(log) = &mut log {
+            reached = self.seconds.reached_limits(&LimitStep {
+                devices: &devices,
+                assessments: &said,
+                attribution,
+                host: &host,
+                topology,
+            });
+            let second = self.second(&judged, &said, &reached, attribution, log);
+            log.incidents.observe(second, topology, log.is_preceding);
+        }
+        for (index, assessment) in said.into_iter().enumerate() {
+            let name = devices[index].name;
+            let incident_word = log.as_ref().and_then(|log| log.incidents.word(name));
+            let judged = assessment.map(|assessment| Verdicted {
+                assessment,
+                incident_word,
+                reached_limit: reached.remove(name),
+                at: step.newer.at.wall,
+                seconds: devices[index]
+                    .interval
+                    .as_ref()
+                    .map_or(0.0, Interval::seconds),
+            });
+            self.records[index].note_judgement(judged);
         }
         self.unjudged_s = 0.0;
     }
 
-    /// The selected devices of the latest step of the judge, physical ones before those stacked on them, each with its
-    /// judgement.
-    pub(super) fn judged_devices<'a>(&'a self, filter: &DeviceFilter<'_>) -> Vec<JudgedDevice<'a>> {
-        let mut judged = Vec::new();
-        for index in &self.order {
-            let (attributes, record) = (&self.attributes[*index], &self.records[*index]);
-            let (Some(interval), Some(_)) = (&record.unjudged, &record.latest) else {
+    /// The second that a step of the judge is for incidents.
+    fn second(
+        &mut self,
+        step: &JudgedStep<'_>,
+        said: &[Option<Assessment>],
+        reached: &HashMap<String, ReachedLimit>,
+        attribution: Option<&Attribution>,
+        log: &JudgedLog<'_>,
+    ) -> Second {
+        let mut seconds = Vec::new();
+        for place in &self.order {
+            let device = &step.devices[*place];
+            let Some(assessment) = &said[*place] else {
                 continue;
             };
-            if filter.is_selected(attributes) {
-                judged.push(JudgedDevice {
-                    names: &attributes.names,
-                    judged: Judged::of(interval, record.latest.as_ref()),
-                });
+            let health = step.sample.health.as_ref();
+            let known = Known {
+                place: *place,
+                names: &self.attributes[*place].names,
+                step: device,
+                assessment,
+                health: health
+                    .and_then(|facts| facts.get(device.name))
+                    .map(|facts| &**facts),
+                reached_limit: reached.get(device.name),
+                attribution,
+            };
+            // Most devices of a large host rest all the time.
+            let is_told = has_work(device, assessment)
+                || known.has_fact()
+                || known.is_waited_for()
+                || log.incidents.follows(device.name);
+            if is_told {
+                seconds.extend(known.second());
             }
         }
-        judged
+        Second {
+            end: log.now,
+            seconds: step.seconds,
+            missed: log.missed,
+            host: host_second(step.host),
+            devices: seconds,
+            scan: attribution.map(|found| self.seconds.scan(found)),
+        }
     }
 
     /// Adds the devices of an interval and their total, if that is wanted; `without_util` if it is too short for util.

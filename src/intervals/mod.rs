@@ -23,11 +23,11 @@ mod device_lookup;
 
 mod device_record;
 mod device_tracker;
-mod events;
 mod history;
-mod incident;
+mod incident_log;
 mod options;
 mod run_clock;
+mod seconds;
 pub mod series;
 mod spread;
 mod stream;
@@ -35,17 +35,15 @@ mod sum;
 mod summary;
 mod total;
 
-pub use crate::topology::DeviceNames;
 pub use baseline_store::BaselineStore;
 pub use collect::collect;
 pub use device_interval::{
     DeviceActivity, DeviceEvent, DeviceInterval, DeviceState, EventKind, IntervalHeader,
-    IntervalRows, TopCgroup,
+    IntervalRows, OngoingIncident, TopCgroup,
 };
 pub use device_lookup::{NotFound, find_devices};
-pub use events::{Course, Departure, Event, Events, Harm, IncidentSummary, IncidentTotal};
 pub use history::{DeviceHistory, History, UsageHistory};
-pub use incident::{Cause, Incident, Moment, OngoingIncident, WaitingTask};
+pub use incident_log::{Departure, IncidentReport, IncidentTotal};
 pub use options::{Detail, DeviceSelection};
 pub use run_clock::RunClock;
 pub use spread::{HostSpread, Spread};

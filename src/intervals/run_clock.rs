@@ -3,8 +3,8 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::device_interval::IntervalHeader;
-use super::incident::Moment;
 use super::series::TimeSpan;
+use crate::incidents::Moment;
 
 /// The breaks in time that are kept, each with the time before and after it.
 const MAX_ANCHORS: usize = 1000;

@@ -11,9 +11,8 @@ use super::baseline_store::BaselineStore;
 use super::device_filter::{DeviceFilter, are_all_requests_counted};
 use super::device_interval::{DeviceState, IntervalHeader, IntervalRows};
 use super::device_lookup::NotFound;
-use super::device_tracker::DeviceTracker;
-use super::events::{EventTracker, Events};
-use super::incident::Moment;
+use super::device_tracker::{DeviceTracker, JudgedLog};
+use super::incident_log::{IncidentLog, IncidentReport};
 use super::options::{Detail, DeviceSelection};
 use super::summary::{DeviceSummary, RunSpan};
 use super::total::{counts_in_total, total_roles};
@@ -22,7 +21,10 @@ use crate::baselines::SavedBaselines;
 use crate::capture::RecordingHeader;
 use crate::clock::Clock;
 use crate::counters::{BlockedTask, Counters, CpuTimes, Device, DeviceNumber, Sample};
-use crate::judge::{HostJudge, Knowledge, MIN_UTIL_INTERVAL_S, StatedCap, hidden_io_wait_pct};
+use crate::incidents::Moment;
+use crate::judge::{
+    HostJudge, Knowledge, MIN_UTIL_INTERVAL_S, StatedCap, Verdict, hidden_io_wait_pct,
+};
 use crate::metrics::{DeviceMatch, HostStats};
 use crate::sanitize::sanitize;
 use crate::source::{
@@ -44,7 +46,7 @@ pub struct Intervals<'a> {
     attributor: Attributor,
     filter: DeviceFilter<'a>,
     pub(super) tracker: DeviceTracker<'a>,
-    events: EventTracker,
+    incidents: IncidentLog,
     /// The cgroups and processes in the latest step.
     attribution: Option<Attribution>,
     topology: Topology,
@@ -141,7 +143,7 @@ impl<'a> Intervals<'a> {
             input,
             baselines,
             filter: DeviceFilter::new(selection)?,
-            events: EventTracker::new(samples.is_live()),
+            incidents: IncidentLog::new(samples.is_live()),
             // An analysis assesses whole intervals, however long.
             source: StepSource::new(
                 input,
@@ -235,7 +237,7 @@ impl<'a> Intervals<'a> {
                 Next::Rest => false,
                 Next::Break => {
                     self.begin_segment();
-                    self.events.note_break();
+                    self.incidents.note_break();
                     return Ok(NextInterval::Break);
                 }
                 Next::End => return Ok(NextInterval::End),
@@ -277,17 +279,21 @@ impl<'a> Intervals<'a> {
         }
         self.attribution = self.attributor.finish_step(&self.topology);
         let attribution = self.attribution.as_ref();
-        self.tracker.judge(&step, &self.topology, attribution);
+        let log = JudgedLog {
+            incidents: &mut self.incidents,
+            now: Moment {
+                at: step.newer.at.wall,
+                run_s: self.run_s,
+            },
+            missed: self.source.missed_samples,
+            is_preceding,
+        };
+        let is_told = self.run != Run::ToLearn || self.source.samples.is_live();
+        let log = is_told.then_some(log);
+        self.tracker.judge(&step, &self.topology, attribution, log);
         if !self.is_told() {
             return;
         }
-        let now = Moment {
-            at: step.newer.at.wall,
-            run_s: self.run_s,
-        };
-        let judged = self.tracker.judged_devices(&self.filter);
-        self.events
-            .observe(&judged, now, attribution, &self.topology, is_preceding);
         let is_waited_for =
             attribution.is_some_and(|found| found.blocked.iter().any(BlockedTask::goes_on_waiting));
         if self.tracker.judge.has_trouble() || is_waited_for {
@@ -345,16 +351,16 @@ impl<'a> Intervals<'a> {
             .list(first, last, span, &self.filter, without_util, &mut rows);
         for device in &mut rows.devices {
             if let DeviceState::Active(activity) = &mut device.state {
-                activity.incident = self.events.ongoing(&device.names);
+                activity.incident = self.incidents.ongoing(&device.names);
                 // Hindsight does not flicker, nor does what is part of an incident.
-                let said = activity.judged.assessment();
-                let is_of_incident = activity.incident.is_some() && said.is_trouble();
+                let said = activity.judged.verdict();
+                let is_of_incident = activity.incident.is_some() && said > Some(Verdict::Ok);
                 if self.run == Run::WithHindsight || is_of_incident {
-                    activity.shown_verdict = said.verdict;
+                    activity.shown_verdict = said;
                 }
             }
         }
-        self.events.note_changes(&rows, &self.source.newest);
+        self.incidents.note_changes(&rows, &self.source.newest);
         rows
     }
 
@@ -453,7 +459,7 @@ impl Intervals<'_> {
         );
         tracker.begin_interval();
         if tracker.add(&step) {
-            tracker.judge(&step, &self.topology, None);
+            tracker.judge(&step, &self.topology, None, None);
         }
         let mut header = header(&boot, newer, span, self.has_all_requests);
         header.is_since_boot = true;
@@ -628,9 +634,12 @@ impl Intervals<'_> {
         self.source.clock.end_at_next_signal();
     }
 
-    /// Returns the events of the listed devices so far, with the incidents that they belong to.
-    pub fn events(&self) -> Events {
-        self.events.events()
+    /// Returns the incidents of the selected devices so far.
+    pub fn incidents(&self) -> IncidentReport {
+        self.incidents.report(|names| {
+            self.filter.is_name_selected(&names.device)
+                || self.filter.is_name_selected(&names.label)
+        })
     }
 
     /// Returns the summary of each selected device, by label, worst first ([`DeviceSummary::worst_first`]).

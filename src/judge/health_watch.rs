@@ -244,10 +244,7 @@ fn is_waited_for(device: &str, step: &Step<'_>) -> bool {
 
 /// Returns whether a task is in a long wait for a device, or for one that is not known.
 fn has_waiting_task(device: &str, step: &Step<'_>) -> bool {
-    let Some(found) = step.attribution else {
-        return false;
-    };
-    found.blocked.iter().any(|task| {
+    step.tasks.iter().any(|task| {
         let disk = task.device.as_deref();
         task.goes_on_waiting() && disk.is_none_or(|disk| disk == device)
     })

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::device::{DeviceJudge, DeviceKnowledge};
 use super::health_watch::HealthWatch;
-use super::host_report::{NfsWait, hidden_io_wait_pct};
+use super::host_report::NfsWait;
 use super::layers::{held_between, is_idle_below};
 use super::load::Load;
 use super::peers::{PeerHistory, PeerLoad, peer_groups};
@@ -13,7 +13,7 @@ use super::settings::{BaselineSource, Settings};
 use super::shared_limit::SharedLimits;
 use super::step::{DeviceStep, Step};
 use super::verdict::{Assessment, Evidence, Verdict};
-use crate::attribution::{IoDirection, LIMIT_INTERVALS, Limit, ReachedLimit, Waits};
+use crate::attribution::IoDirection;
 use crate::baselines::DeviceBaseline;
 use crate::metrics::{HostStats, Interval};
 use crate::topology::{Kind, Node, Topology};
@@ -51,10 +51,6 @@ struct Followed {
     identity: Option<String>,
     /// Seconds since a request completed; `None` if none has since the beginning or a break.
     idle_s: Option<f64>,
-    /// The limit of a cgroup that held it back since its trouble began.
-    limit: Option<Limit>,
-    /// A limit of a cgroup was reached in the latest step, whether it held the device back or not.
-    was_at_limit: bool,
 }
 
 impl Followed {
@@ -65,8 +61,6 @@ impl Followed {
         }
         self.peers = PeerHistory::default();
         self.idle_s = None;
-        self.limit = None;
-        self.was_at_limit = false;
     }
 }
 
@@ -211,7 +205,6 @@ impl HostJudge {
         self.judge_beside_peers(step, &loads, &mut assessments);
         self.judge_shared_limits(step, &loads, &mut assessments);
         self.judge_layers(step, &mut assessments);
-        self.judge_limits(step, &mut assessments);
         self.judge_holding_devices(step, &mut assessments);
         self.add_health(step, &mut assessments);
         assessments
@@ -432,75 +425,6 @@ impl HostJudge {
         Some(intervals)
     }
 
-    /// Finds the devices that limits of cgroups hold back. A limit that held one goes on to do so while the cgroup stays near
-    /// it, and does so again at once if it comes near while the device is still in trouble.
-    fn judge_limits(&mut self, step: &Step<'_>, assessments: &mut [Option<Assessment>]) {
-        let mut in_force: Vec<Limit> = Vec::new();
-        for device in step.devices {
-            if let Some(followed) = self.devices.get(device.name) {
-                in_force.extend(followed.limit.clone());
-            }
-        }
-        if step.attribution.is_none() && in_force.is_empty() {
-            return;
-        }
-        for (device, assessment) in step.devices.iter().zip(assessments) {
-            let (Some(interval), Some(assessment)) = (&device.interval, assessment) else {
-                continue;
-            };
-            if !step.topology.is_whole(device.name) {
-                continue;
-            }
-            let Some(followed) = self.devices.get_mut(device.name) else {
-                continue;
-            };
-            let is_in_trouble = assessment.is_trouble();
-            let mut remembered = followed.limit.take();
-            if remembered.is_none() {
-                // One that held back a device above.
-                let mut limits = in_force.iter();
-                remembered = limits.find(|limit| *limit.device == *device.name).cloned();
-            }
-            let still_holds = match (&remembered, step.attribution) {
-                (None, _) => false,
-                (Some(limit), Some(attribution)) => attribution.still_holds(limit, is_in_trouble),
-                // A scan may come late.
-                (Some(_), None) => followed.was_at_limit,
-            };
-            let waits = waits_of(interval, assessment, step.host);
-            let below = step.topology.devices_below(device.name);
-            let seen = step
-                .attribution
-                .and_then(|attribution| attribution.reached_limit(device.name, &below, waits));
-            // If others use the device and do not wait, the limit no longer holds it back.
-            let is_refuted = seen.as_ref().is_some_and(|seen| !seen.holds_device);
-            let reached = match (&remembered, seen) {
-                (Some(limit), _) if still_holds && !is_refuted => {
-                    Some(limit_in_force(limit.clone()))
-                }
-                (_, None) if interval.is_stalled() => blocking_limit(&below, &self.index_of, step),
-                (_, seen) => seen,
-            };
-            let was_at_limit = std::mem::replace(&mut followed.was_at_limit, reached.is_some());
-            let Some(reached) = reached else {
-                if is_in_trouble {
-                    followed.limit = remembered;
-                }
-                continue;
-            };
-            if reached.holds_device && assessment.verdict < Some(Verdict::Throttled) {
-                followed.limit = Some(reached.limit.clone());
-                assessment.conclude(Verdict::Throttled, Evidence::AtLimit(reached));
-                if !was_at_limit {
-                    // It takes several steps in a row to see that a limit is reached.
-                    assessment.late_s = (LIMIT_INTERVALS - 1) as f64 * interval.seconds();
-                }
-            } else {
-                assessment.evidence.push(Evidence::AtLimit(reached));
-            }
-        }
-    }
-
     /// Finds the devices that hold requests back which something waits for: they are stalled although their counters show
     /// nothing.
     fn judge_holding_devices(&self, step: &Step<'_>, assessments: &mut [Option<Assessment>]) {
@@ -512,7 +436,6 @@ impl HostJudge {
                 continue;
             }
             let Some(holding) = self.health.holding_device(device.name, step) else {
-                judge_waited_for(device.name, interval, step, assessment);
                 continue;
             };
             let idle_s = self.idle_s(device.name);
@@ -522,8 +445,6 @@ impl HostJudge {
                 assessment
                     .evidence
                     .retain(|evidence| *evidence != Evidence::Idle);
-                assessment.late_s =
-                    idle_s.map_or(0.0, |idle_s| (idle_s - interval.seconds()).max(0.0));
             }
         }
     }
@@ -575,70 +496,6 @@ impl HostJudge {
     fn judge_of(&self, name: &str) -> Option<&DeviceJudge> {
         self.devices.get(name)?.judge.as_deref()
     }
-}
-
-/// How requests wait at a device, or for it, in a step.
-fn waits_of(interval: &Interval, assessment: &Assessment, host: &HostStats) -> Waits {
-    let mut evidence = assessment.evidence.iter();
-    Waits {
-        is_idle: interval.is_idle(),
-        is_held: evidence.any(|one| matches!(one, Evidence::HeldBetween { .. })),
-        are_hidden: hidden_io_wait_pct(host) > Some(0.0),
-    }
-}
-
-/// A limit that holds a device back, whatever the shares of the cgroups.
-fn limit_in_force(limit: Limit) -> ReachedLimit {
-    ReachedLimit {
-        limit,
-        share_pct: None,
-        holds_device: true,
-        others_wait: false,
-    }
-}
-
-/// Judges a device stalled that a task has waited for longer than a step although nothing is in flight there.
-fn judge_waited_for(
-    device: &str,
-    interval: &Interval,
-    step: &Step<'_>,
-    assessment: &mut Assessment,
-) {
-    if interval.in_flight != Some(0) || assessment.is_trouble() {
-        return;
-    }
-    let attribution = step.attribution;
-    let Some(longest) = attribution.and_then(|found| found.long_waits(Some(device)).next()) else {
-        return;
-    };
-    let for_s = longest.waited_ms as f64 / 1000.0;
-    assessment.verdict = Some(Verdict::Stalled);
-    assessment.evidence = vec![Evidence::TaskWaits { for_s }];
-    assessment.late_s = (for_s - interval.seconds()).max(0.0);
-}
-
-/// Returns the limit on the devices `below` a stalled one that lets none of its requests through. Those with requests in flight
-/// have none.
-fn blocking_limit(
-    below: &[String],
-    index_of: &HashMap<String, usize>,
-    step: &Step<'_>,
-) -> Option<ReachedLimit> {
-    let mut idle = Vec::new();
-    for name in below {
-        let is_idle = match index_of.get(name) {
-            Some(index) => {
-                let lower = step.devices[*index].interval.as_ref();
-                lower.is_some_and(|lower| lower.in_flight == Some(0))
-            }
-            None => true,
-        };
-        if is_idle {
-            idle.push(name);
-        }
-    }
-    let limit = step.attribution?.blocking_limit(idle)?;
-    Some(limit_in_force(limit.clone()))
 }
 
 /// Makes a device below one that holds requests `ok`, unless requests do not complete there, or it is slow beside its peers. What
@@ -700,7 +557,7 @@ mod tests {
                 seconds: 1.0,
                 host: &HostStats::default(),
                 topology: &topology,
-                attribution: None,
+                tasks: &[],
             };
             judge.judge(&step, |_| Settings::default());
         };

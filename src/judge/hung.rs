@@ -72,21 +72,18 @@ impl HungRequests {
             } else {
                 window_s
             };
-            return Some(self.hung(least, load));
+            return Some(self.hung(least));
         }
         let have_returned = was_hanging > 0.0 && end <= begin - was_hanging + noise + 1.0;
-        have_returned.then(|| self.hung(was_hanging, load))
+        have_returned.then(|| self.hung(was_hanging))
     }
 
-    fn hung(&self, requests: f64, load: &Load) -> Assessment {
+    fn hung(&self, requests: f64) -> Assessment {
         let evidence = Evidence::Hung {
             requests: requests as u64,
             for_s: self.for_s,
         };
-        Assessment {
-            late_s: self.for_s - load.seconds,
-            ..Assessment::of(Verdict::Stalled, evidence)
-        }
+        Assessment::of(Verdict::Stalled, evidence)
     }
 
     /// Counts the time in which the same requests are in flight although no task waits for I/O.

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::summary::VerdictTimes;
 use super::verdict::{Assessment, Verdict};
-use crate::attribution::IoDirection;
+use crate::attribution::{IoDirection, ReachedLimit};
 use crate::metrics::{Completed, Interval};
 
 /// The fraction of the latency whose unloaded part must be known to give the saturation.
@@ -38,9 +38,13 @@ pub struct Compared {
 }
 
 /// A step with the judgement on it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct JudgedStep {
     pub assessment: Assessment,
+    /// The word of the device's incident for it; `None` without one.
+    pub incident_word: Option<Verdict>,
+    /// The limit of a cgroup that was reached on it or below, whether it holds the device back or not.
+    pub reached_limit: Option<ReachedLimit>,
     /// The end of the step; `None` without a wall clock.
     pub at: Option<Timestamp>,
     pub seconds: f64,
@@ -71,9 +75,9 @@ impl Judged {
         judged
     }
 
-    /// The worst verdict; `None` without data.
+    /// The worst word; `None` without data.
     pub fn verdict(&self) -> Option<Verdict> {
-        self.worst.as_ref()?.assessment.verdict
+        self.worst.as_ref()?.word()
     }
 
     /// The seconds with that verdict; `None` without one.
@@ -130,6 +134,11 @@ impl Judged {
 }
 
 impl JudgedStep {
+    /// The judge's word or that of the incident, whichever is more severe.
+    pub fn word(&self) -> Option<Verdict> {
+        self.assessment.verdict.max(self.incident_word)
+    }
+
     /// An estimate of its memory in bytes.
     pub fn memory(&self) -> usize {
         size_of::<Self>() + size_of_val(self.assessment.evidence.as_slice())
@@ -193,6 +202,7 @@ mod tests {
             assessment,
             at,
             seconds,
+            ..JudgedStep::default()
         })
     }
 

@@ -30,7 +30,6 @@ mod best;
 mod by_class;
 mod device;
 mod direction;
-mod events;
 mod health_watch;
 mod histogram;
 mod host_judge;
@@ -56,7 +55,6 @@ mod verdict;
 
 pub use crate::attribution::{IoDirection, RateUnit};
 pub use direction::{BusyMean, DirectionReport, Pattern};
-pub use events::{EventRule, JudgedTime, Turn, word_of_event};
 pub use histogram::Distribution;
 pub use host_judge::{HostJudge, Knowledge};
 pub use host_report::{

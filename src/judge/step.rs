@@ -1,7 +1,6 @@
 //! What the judge of a host takes at a time: a step of all devices.
 
-use crate::attribution::Attribution;
-use crate::counters::{Counters, Sample};
+use crate::counters::{BlockedTask, Counters, Sample};
 use crate::metrics::{HostStats, Interval};
 use crate::topology::Topology;
 
@@ -14,8 +13,8 @@ pub struct Step<'a> {
     pub seconds: f64,
     pub host: &'a HostStats,
     pub topology: &'a Topology,
-    /// The cgroups and processes that used the devices; `None` without two scans of them.
-    pub attribution: Option<&'a Attribution>,
+    /// The tasks in uninterruptible sleep, as far as they were read.
+    pub tasks: &'a [BlockedTask],
 }
 
 /// A device in a step.

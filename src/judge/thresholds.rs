@@ -105,8 +105,6 @@ pub(crate) const SHARED_PART: f64 = 0.05;
 
 // Events and summary.
 
-/// Bad intervals, of `MIN_CONFIRMATIONS` intervals, that begin an event.
-pub(crate) const MIN_BAD: usize = 2;
 /// Fraction of an event, or of a capture, from which a word is that of all of it.
 pub(crate) const QUARTER: f64 = 0.25;
 

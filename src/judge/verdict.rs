@@ -7,7 +7,7 @@ use super::limit::Plateau;
 use super::peers::SlowBesidePeers;
 use super::settings::BaselineSource;
 use super::shared_limit::SharedLimit;
-use crate::attribution::{IoDirection, ReachedLimit};
+use crate::attribution::IoDirection;
 use crate::counters::Health;
 
 /// The less severe come first; no verdict at all (`None`) comes before all of them.
@@ -31,7 +31,7 @@ pub enum Verdict {
     Saturated,
     /// The rate stays constant while requests wait.
     Capped,
-    /// A cgroup that does most of the device's I/O has reached its limit, so that its requests wait above the device.
+    /// A cgroup has reached its limit, so that its requests wait above the device. It is a word of incidents, not of the judge.
     Throttled,
     /// Requests have been in flight for a second or more and none was completed, some hang while others complete, or the
     /// device is suspended while something waits for it.
@@ -88,8 +88,6 @@ pub struct Assessment {
     pub flush_saturation: Option<f64>,
     /// Where the unloaded latency that decides is known from; `None` if latency was not compared with any.
     pub baseline_source: Option<BaselineSource>,
-    /// Seconds before the step for which it was already so, because only several steps together show it.
-    pub late_s: f64,
     /// The evidence for the verdict, the most important first.
     pub evidence: Vec<Evidence>,
 }
@@ -168,11 +166,6 @@ pub enum Evidence {
         /// No task has waited for I/O for minutes, so the kernel may have missed completions in its count.
         may_be_leaked: bool,
     },
-    /// A task waits for the device, of which nothing is in flight: its file system is frozen, or another task holds a lock.
-    TaskWaits {
-        /// The longest time for which a task has waited, in seconds.
-        for_s: f64,
-    },
     /// Requests hang while others complete.
     Hung {
         /// At least this number of requests.
@@ -204,8 +197,6 @@ pub enum Evidence {
         /// The device above, by the kernel's name.
         above: String,
     },
-    /// A cgroup that uses the device has reached its limit.
-    AtLimit(ReachedLimit),
     /// The kernel says that something is wrong.
     Health(HealthEvidence),
 }

@@ -14,8 +14,8 @@ macro_rules! pages {
 }
 
 /// The pages, with their names. Each begins with a line `# NAME: SUMMARY`.
-const PAGES: [(&str, &str); 24] = pages![
-    "columns" "verdicts" "faq" "baselines" "json" "pipelines" "recordings" "files" "prometheus" "formulas"
+const PAGES: [(&str, &str); 25] = pages![
+    "columns" "verdicts" "incidents" "faq" "baselines" "json" "pipelines" "recordings" "files" "prometheus" "formulas"
     "performance" "blkstat" "top" "who" "latency" "record" "analyze" "report" "export" "devices" "service"
     "iostat" "pt-diskstats" "help"
 ];

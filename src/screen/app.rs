@@ -15,9 +15,8 @@ use super::history::{Frame, History, is_trouble};
 use super::regions::Regions;
 use super::theme::Theme;
 use super::time_axis::TimeAxis;
-use crate::intervals::{
-    DeviceInterval, DeviceState, IncidentSummary, IntervalRows, OngoingIncident,
-};
+use crate::incidents::Told;
+use crate::intervals::{DeviceInterval, DeviceState, IntervalRows, OngoingIncident};
 use crate::judge::Verdict;
 use crate::os_error::without_error_numbers;
 use crate::report::layout::number_format::duration;
@@ -146,7 +145,7 @@ pub(crate) struct App {
     pub(crate) filter: Option<(String, Regex)>,
     pub(crate) prompt: Option<Prompt>,
     /// The incidents so far, in the order in which they began.
-    pub(crate) incidents: Vec<IncidentSummary>,
+    pub(crate) incidents: Vec<Told>,
     /// The number of earlier incidents that are no longer kept.
     pub(crate) dropped_incidents: u64,
     /// The file of the recording, and its samples or the reason why nothing is written at present.
@@ -399,7 +398,7 @@ impl App {
             if let Some(ongoing) = self.incident_to_sort_by(row.device)
                 && ongoing.is_victim
             {
-                victims.insert(ongoing.incident.id, self.sort_value(row.device));
+                victims.insert(ongoing.told.id, self.sort_value(row.device));
             }
         }
         listed.sort_by(|a, b| {
@@ -419,13 +418,13 @@ impl App {
     /// Returns the place of a device in the list. `victims` has the value of the device that suffers of each incident.
     fn place(&self, device: &DeviceInterval, victims: &HashMap<u64, f64>) -> Place {
         let ongoing = self.incident_to_sort_by(device);
-        let of_victim = ongoing.and_then(|one| victims.get(&one.incident.id));
+        let of_victim = ongoing.and_then(|one| victims.get(&one.told.id));
         Place {
             value: of_victim
                 .copied()
                 .unwrap_or_else(|| self.sort_value(device)),
             lasted_s: ongoing.map(|one| one.lasted_s),
-            id: ongoing.map(|one| Reverse(one.incident.id)),
+            id: ongoing.map(|one| Reverse(one.told.id)),
             is_victim: ongoing.is_some_and(|one| one.is_victim),
         }
     }

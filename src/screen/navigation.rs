@@ -4,7 +4,8 @@ use jiff::Timestamp;
 
 use super::app::{App, PLAY_SPEEDS, Page, Source};
 use super::history::{is_trouble, lasted_s};
-use crate::intervals::{DeviceInterval, IncidentSummary};
+use crate::incidents::Told;
+use crate::intervals::DeviceInterval;
 use crate::judge::Verdict;
 
 /// The time shown when a capture is opened, as a multiple of the length of the incident that it opens at, and its minimum
@@ -228,24 +229,21 @@ impl App {
     }
 
     /// The end of the first interval of an incident; `None` before the first interval.
-    fn first_end_s(&self, incident: &IncidentSummary) -> Option<f64> {
-        self.history.end_at(incident.incident.begin.run_s + 1e-6)
+    fn first_end_s(&self, incident: &Told) -> Option<f64> {
+        self.history.end_at(incident.begin.run_s + 1e-6)
     }
 
     /// Moves to the worst interval of an incident.
-    fn go_to_worst_of(&mut self, incident: &IncidentSummary) {
+    fn go_to_worst_of(&mut self, incident: &Told) {
         self.go_to_incident(incident);
-        let time = (
-            incident.incident.begin.run_s + 1e-6,
-            incident.end.run_s - 1e-6,
-        );
-        self.go_to_worst_within(time, Some(&incident.incident.victim.device));
+        let time = (incident.begin.run_s + 1e-6, incident.end.run_s - 1e-6);
+        self.go_to_worst_within(time, Some(&incident.victim.device));
     }
 
     /// Moves to the beginning of an incident and selects its victim.
-    fn go_to_incident(&mut self, incident: &IncidentSummary) {
+    fn go_to_incident(&mut self, incident: &Told) {
         self.move_to(self.first_end_s(incident), false);
-        self.selected = Some(incident.incident.victim.device.clone());
+        self.selected = Some(incident.victim.device.clone());
     }
 
     /// The number of the incident under the cursor, from 1, and the number of incidents; `None` outside incidents.
@@ -253,7 +251,7 @@ impl App {
         let end_s = self.moment()?.span.end_s;
         let mut found = None;
         for (at, one) in self.incidents.iter().enumerate() {
-            let is_here = one.incident.begin.run_s < end_s - 1e-9 && end_s <= one.end.run_s + 1e-6;
+            let is_here = one.begin.run_s < end_s - 1e-9 && end_s <= one.end.run_s + 1e-6;
             if !is_here {
                 continue;
             }

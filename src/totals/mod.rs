@@ -19,7 +19,8 @@ pub use self::device_info::DeviceInfo;
 pub use self::device_totals::{Buckets, DeviceTotals, LATENCY_BOUNDS_MS, QUEUE_BOUNDS};
 use crate::attribution::Limit;
 use crate::counters::{Counters, Pressure};
-use crate::intervals::{Incident, IntervalRows, Intervals};
+use crate::incidents::Told;
+use crate::intervals::{IntervalRows, Intervals};
 use crate::judge::StatedCap;
 use crate::topology::Kind;
 
@@ -50,7 +51,7 @@ struct Record {
     info: Arc<DeviceInfo>,
     totals: DeviceTotals,
     /// The incident that it belonged to in the last interval.
-    incident: Option<Arc<Incident>>,
+    incident: Option<Arc<Told>>,
 }
 
 /// The metrics at the end of an interval.
@@ -80,7 +81,7 @@ pub struct DeviceSnapshot {
     /// The limits that the user states, and those of requests and of bytes that it reached last.
     pub limits: Vec<Limit>,
     /// The incident that it belongs to; `None` without one.
-    pub incident: Option<Arc<Incident>>,
+    pub incident: Option<Arc<Told>>,
     /// The latency of reads and of writes as multiples of the median of its peers, smoothed over about the last ten
     /// comparisons; `None` without peers that serve a like load.
     pub over_peers: [Option<f64>; 2],
@@ -108,9 +109,7 @@ impl RunningTotals {
         for device in &rows.devices {
             let record = self.devices.entry(device.device().to_owned()).or_default();
             record.totals.observe(device, elapsed_s);
-            record.incident = device
-                .incident()
-                .map(|ongoing| Arc::clone(&ongoing.incident));
+            record.incident = device.incident().map(|ongoing| Arc::clone(&ongoing.told));
         }
         if let Some(attribution) = &rows.attribution {
             self.cgroups.observe(attribution);

@@ -247,7 +247,7 @@ fn a_suspended_volume_that_tasks_wait_for_is_stalled() {
     host.file("sys/block/dm-0/dm/suspended", 0);
     let table = watch("1 30", &host, suspend);
     assert!(
-        table.contains("STALLED: the device is suspended") && table.contains("dm-0: suspended"),
+        table.contains("STALLED: the device is suspended") && table.contains("dm-0 is suspended"),
         "{table}"
     );
 }
@@ -420,7 +420,7 @@ fn a_volume_that_is_suspended_while_it_is_busy_is_stalled_even_if_nobody_is_seen
             (
                 &json!("2026-11-20T18:00:20.000000Z"),
                 &json!(true),
-                &json!("health")
+                &json!("suspended")
             ),
             "{line}"
         );

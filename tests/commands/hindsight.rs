@@ -127,7 +127,13 @@ fn check_rows(file: &str, rows: &[Value], analysis: &Value) {
             .is_some_and(|words| words.contains(text(incident, "verdict")));
         assert!(has_word, "{file}: {incident} {words:?}");
     }
+    // A few seconds are told while they last, and later only if somebody's load rose, somebody waits, or a cause is stated.
+    told.retain(|id, [_, _, _, cause, _]| expected.contains_key(id) || !is_of_load(cause));
     assert_eq!(told, expected, "{file}");
+}
+
+fn is_of_load(cause: &Value) -> bool {
+    ["unknown", "load", "less"].iter().any(|word| cause == word)
 }
 
 /// Checks that metrics count the seconds of the rows with each verdict, and tell the incidents of the analysis.

@@ -26,7 +26,7 @@ fn told(name: &str, until_s: Option<f64>) -> Vec<Told> {
     for second in seconds {
         told.extend(incidents.push(second, &topology));
     }
-    told.extend(incidents.open().cloned());
+    told.extend(incidents.open().map(|one| Told::clone(one)));
     told.sort_by(Told::worst_first);
     told
 }
@@ -36,7 +36,7 @@ fn cause_text(cause: &Cause) -> String {
         Cause::Limit(limit) => limit_text(limit),
         Cause::Suspended(device) => format!("suspended {device}"),
         Cause::Sync(array) => format!("sync {array}"),
-        Cause::Capped => "capped".to_owned(),
+        Cause::Capped(_) => "capped".to_owned(),
         other => other.name().to_owned(),
     }
 }

@@ -63,9 +63,11 @@ impl Stored {
                         run_s: time_s,
                     },
                     seconds: number(row, "elapsed_s"),
+                    missed: row["missed_samples"].as_u64().unwrap_or(0),
                     host: HostSecond {
                         cpu_available_pct: row["cpu_available_pct"].as_f64(),
                         io_pressure_pct: row["io_pressure_some_pct"].as_f64(),
+                        swapped_pages_per_s: None,
                     },
                     devices: Vec::new(),
                     scan: scans.remove(&time_s.to_bits()),
@@ -131,10 +133,13 @@ fn device_second(row: &Value, place: usize) -> DeviceSecond {
                 value,
             )
         }),
+        capped_at: None,
         is_suspended: health.contains("suspended"),
         is_syncing: ["rebuilding", "being ", "resync", "reshap"]
             .iter()
             .any(|word| health.contains(word)),
+        is_waited_for: false,
+        late_s: 0.0,
         in_flight: row["in_flight"].as_u64().unwrap_or(0),
         queue: number(row, "queue"),
         util_pct: row["util_pct"].as_f64(),

@@ -18,7 +18,7 @@ use crate::commands::record::Recorder;
 use crate::console::RunContext;
 use crate::counters::Sample;
 use crate::exit::Exit;
-use crate::intervals::{BaselineStore, DeviceSelection, Events, IntervalRows};
+use crate::intervals::{BaselineStore, DeviceSelection, IncidentReport, IntervalRows};
 use crate::screen::{LIVE_HISTORY_S, TEXT_FRACTION, TextHistory, is_trouble, live_history_bytes};
 use crate::signals::{Signals, StopOnDrop};
 use crate::sink::{SampleBlock, WriteQueue};
@@ -27,12 +27,11 @@ use crate::topology::Topology;
 
 /// The most intervals that may wait for the screen, as while a terminal is stopped.
 const MAX_WAITING: usize = 64;
-/// The number of intervals of a capture between two lists of events.
+/// The number of intervals of a capture between two lists of incidents.
 const INTERVALS_PER_LIST: u64 = 500;
 
-/// The mean number of listed events per interval of the running system: a list of incidents is made of all events, so it is
-/// sent less often if there are many.
-const EVENTS_PER_INTERVAL: u64 = 200;
+/// The mean number of listed incidents per interval of the running system: the list is sent less often if there are many.
+const INCIDENTS_PER_INTERVAL: u64 = 100;
 
 /// A message of the sampling thread to the screen.
 pub(super) enum Update {
@@ -40,7 +39,7 @@ pub(super) enum Update {
     Started(Started),
     /// An interval, and how its devices are stacked.
     Interval(Box<IntervalRows>, Arc<Topology>),
-    Events(Box<Events>),
+    Incidents(Box<IncidentReport>),
     /// The fraction of the capture that has been read.
     Progress(f64),
     /// There are no more intervals, for this reason; `None` at a normal end.
@@ -310,11 +309,12 @@ impl Observer for Feed<'_> {
             bail!("the screen was closed");
         }
         if is_list_due {
-            let events = intervals.events();
+            let incidents = intervals.incidents();
             self.has_trouble =
-                intervals.is_live() && events.list.iter().any(|event| event.is_ongoing);
-            self.next_list = self.count + (events.list.len() as u64 / EVENTS_PER_INTERVAL).max(1);
-            self.outlet.send(Update::Events(Box::new(events)));
+                intervals.is_live() && incidents.list.iter().any(|told| told.is_ongoing);
+            let count = incidents.list.len() as u64;
+            self.next_list = self.count + (count / INCIDENTS_PER_INTERVAL).max(1);
+            self.outlet.send(Update::Incidents(Box::new(incidents)));
         }
         if let Some(progress) = intervals
             .progress()
@@ -326,8 +326,8 @@ impl Observer for Feed<'_> {
     }
 
     fn end(&mut self, _: &Result<Exit>, run: &mut Run<'_, '_, '_>) -> Result<()> {
-        let events = Box::new(run.intervals.events());
-        self.outlet.send(Update::Events(events));
+        let incidents = Box::new(run.intervals.incidents());
+        self.outlet.send(Update::Incidents(incidents));
         Ok(())
     }
 }

@@ -169,7 +169,7 @@ fn wait_for_start(
                 print_messages();
                 return Err(error.unwrap_or_else(|| anyhow!("no samples")));
             }
-            Ok(Update::Events(_) | Update::Progress(_)) => {}
+            Ok(Update::Incidents(_) | Update::Progress(_)) => {}
             Err(RecvTimeoutError::Timeout) => {
                 if let Some(signal) = context.clock.signal() {
                     return Ok(Err(Exit::Signal(signal)));
@@ -353,9 +353,9 @@ impl Session {
                         context.lock_memory();
                     }
                 }
-                Update::Events(events) => {
-                    self.app.dropped_incidents = events.dropped_incidents;
-                    self.app.incidents = events.incidents;
+                Update::Incidents(incidents) => {
+                    self.app.dropped_incidents = incidents.dropped;
+                    self.app.incidents = incidents.list;
                 }
                 Update::Progress(progress) => self.app.progress = Some(progress),
                 Update::Ended(None) => self.app.finish_loading(),

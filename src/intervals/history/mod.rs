@@ -138,6 +138,7 @@ impl History {
             assessment: Assessment::without_evidence(Verdict::Idle),
             at: None,
             seconds: 0.0,
+            ..JudgedStep::default()
         });
         for point in self.series.points_mut().rev() {
             if point.span.middle_s() < since_s {

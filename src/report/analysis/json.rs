@@ -5,12 +5,16 @@ use anyhow::Result;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::{AnalysisReport, cause_sentences, host_sentences, link_text, not_the_disk_sentences};
-use crate::attribution::{Limit, Program};
-use crate::intervals::{Cause, Course, Departure, Event, IncidentSummary, RunClock};
+use super::{
+    AnalysisReport, cause_sentences, host_fact_sentences, host_sentences, link_text,
+    not_the_disk_sentences,
+};
+use crate::attribution::Limit;
+use crate::incidents::{Because, DeviceTimes, Told};
+use crate::intervals::{Departure, RunClock};
 use crate::judge::{DeviceReport, PlateauInRun, QueueByLayer, WaitLocation};
-use crate::report::evidence::{explanation_text, incident_parts, limit_name, waiting_tasks};
-use crate::report::json_csv::time_text;
+use crate::report::evidence::{explanation_text, incident_parts, limit_name, waiting_names};
+use crate::report::json_csv::{owner_paths, time_text};
 use crate::sanitize::json_text;
 
 /// The text of a value.
@@ -94,8 +98,8 @@ impl<'a> Document<'a> {
 /// # Errors
 /// The first error of `show`.
 pub fn json(report: &AnalysisReport, show: Show<'_>) -> Result<()> {
-    let events = &report.events;
-    let departures: Vec<Json> = events.departures.iter().map(departure).collect();
+    let incidents = &report.incidents;
+    let departures: Vec<Json> = incidents.departures.iter().map(departure).collect();
     let mut out = Document::new(show);
     let devices = report.devices.iter().map(|one| device(one, report));
     out.list("devices", devices)?;
@@ -104,16 +108,20 @@ pub fn json(report: &AnalysisReport, show: Show<'_>) -> Result<()> {
     out.field("host", &report.host)?;
     out.field("not_the_disk", &not_the_disk_sentences(report))?;
     out.field("host_findings", &host_sentences(report))?;
-    out.list("incidents", events.incidents.iter().map(incident))?;
-    out.list("events", events.list.iter().map(event))?;
-    out.field("dropped_events", &events.dropped)?;
-    out.field("dropped_incidents", &events.dropped_incidents)?;
+    out.field("host_facts", &host_fact_sentences(report))?;
+    out.list("incidents", incidents.list.iter().map(incident))?;
+    let mut events = Vec::new();
+    for told in &incidents.list {
+        events.extend(told.devices.iter().map(|one| event(told, one)));
+    }
+    out.list("events", events.into_iter())?;
+    out.field("dropped_incidents", &incidents.dropped)?;
     out.field("disappeared", &departures)?;
     out.end()
 }
 
 fn device(report: &DeviceReport, whole: &AnalysisReport) -> Json {
-    let incidents = whole.events.incident_total(&report.device);
+    let incidents = whole.incidents.total(&report.device);
     let clock = &whole.history.clock;
     let plateaus: Vec<Json> = report
         .plateaus
@@ -187,69 +195,65 @@ fn departure(departure: &Departure) -> Json {
 }
 
 /// An incident, flat, with the fields of the incident view's lines.
-fn incident(summary: &IncidentSummary) -> Json {
-    let IncidentSummary { incident, harm, .. } = summary;
-    let devices: Vec<&str> = summary
-        .devices
-        .iter()
-        .map(|one| &*one.names.device)
-        .collect();
-    let found = incident.limit();
-    let limit = found.as_ref();
-    let waiting = waiting_tasks(incident);
+fn incident(told: &Told) -> Json {
+    let devices: Vec<&str> = told.devices.iter().map(|one| &*one.names.device).collect();
+    let limit = told.limit();
+    let owner = told.owner.as_ref();
     object! {
-        "incident": incident.id,
-        "victim": incident.victim.device,
+        "incident": told.id,
+        "victim": told.victim.device,
+        "bottleneck": told.bottleneck.device,
         "devices": devices.join(","),
-        "verdict": summary.verdict,
-        "verdict_s": summary.verdict_s,
-        "begin": incident.begin.at.map(time_text),
-        "begin_known": incident.begin_is_known,
-        "end": summary.end.at.filter(|_| !summary.is_ongoing).map(time_text),
-        "ongoing": summary.is_ongoing,
-        "begin_s": incident.begin.run_s,
-        "end_s": summary.end.run_s,
-        "cause": incident.cause.as_ref().map(Cause::name),
-        "owner": incident.owner,
-        "program_pid": incident.program.as_ref().map(|program| program.pid),
-        "program": incident.program.as_ref().map(Program::name),
-        "requests": incident.requests,
-        "await_ms": harm.await_ms,
-        "await_before_ms": incident.before_ms,
-        "requests_per_s": harm.per_s,
-        "queue": harm.queue,
-        "waiting_tasks": waiting.join(","),
+        "verdict": told.word,
+        "verdict_s": told.bad_s,
+        "begin": told.begin.at.map(time_text),
+        "begin_known": told.begin_is_known,
+        "end": told.end.at.filter(|_| !told.is_ongoing).map(time_text),
+        "ongoing": told.is_ongoing,
+        "begin_s": told.begin.run_s,
+        "end_s": told.end.run_s,
+        "cause": told.cause.name(),
+        "owner": owner_paths(told),
+        "program": owner.and_then(|owner| owner.program.as_deref()),
+        "owner_known_by": owner.map(|owner| match owner.because {
+            Because::DeviceBytes => "device_bytes",
+            Because::ProcessBytes => "process_bytes",
+            Because::Newcomer => "waits",
+        }),
+        "owner_rise_kib_per_s": owner.map(|owner| owner.rise_kib_per_s),
+        "owner_is_by_share": owner.map(|owner| owner.is_by_share),
+        "requests": told.requests.map(|kind| kind.name()),
+        "await_ms": told.await_ms,
+        "await_before_ms": told.await_before_ms,
+        "requests_per_s": told.per_s,
+        "queue": told.queue,
+        "iops": told.iops,
+        "iops_before": told.iops_before,
+        "waiting": waiting_names(told).join(", "),
         "limit_kind": limit.map(Limit::rate_name),
         "limit_value": limit.map(|limit| limit.value),
         "limit_source": limit.map(|limit| limit.source.name()),
         "limit_device": limit.map(|limit| &*limit.device),
-        "text": incident_parts(incident, harm).join("; "),
+        "advice": told.advice.map(|advice| advice.name()),
+        "harm": told.harm,
+        "text": incident_parts(told).join("; "),
     }
 }
 
-/// A time in which one device was in trouble, flat, with the number of its incident.
-fn event(event: &Event) -> Json {
+/// The time in which one device of an incident was in trouble, flat.
+fn event(told: &Told, one: &DeviceTimes) -> Json {
     object! {
-        "device": event.names.device,
-        "label": event.names.label,
-        "verdict": event.verdict,
-        "begin": event.begin.at.map(time_text),
-        "begin_known": event.begin_is_known,
-        "end": event.end.at.filter(|_| !event.is_ongoing).map(time_text),
-        "ongoing": event.is_ongoing,
-        "begin_s": event.begin.run_s,
-        "end_s": event.end.run_s,
-        "verdict_s": event.verdict_s,
-        "course": event.course.iter().map(course).collect::<Vec<_>>().join(", "),
-        "incident": event.incident,
-    }
-}
-
-/// A verdict and its onset.
-fn course(course: &Course) -> String {
-    match course.begin.at {
-        Some(at) => format!("{} {}", course.verdict.name(), time_text(at)),
-        None => format!("{} {:.3} s", course.verdict.name(), course.begin.run_s),
+        "device": one.names.device,
+        "label": one.names.label,
+        "verdict": one.word,
+        "begin": one.begin.at.map(time_text),
+        "begin_known": told.begin_is_known,
+        "end": one.end.at.filter(|_| !told.is_ongoing).map(time_text),
+        "ongoing": told.is_ongoing,
+        "begin_s": one.begin.run_s,
+        "end_s": one.end.run_s,
+        "verdict_s": one.times.of(one.word),
+        "incident": told.id,
     }
 }
 

@@ -16,7 +16,8 @@ pub use self::fio::fio_job;
 pub use self::json::json;
 pub use self::text::text;
 pub(super) use self::text::verdict_sentence;
-use crate::intervals::{Events, History, IncidentSummary, IncidentTotal, Moment, RunClock};
+use crate::incidents::{HostFact, Moment, Told};
+use crate::intervals::{History, IncidentReport, IncidentTotal, RunClock};
 use crate::judge::IoDirection::{Both, Reads, Writes};
 use crate::judge::{
     CapacityReport, DeviceReport, DirectionReport, HostReport, IoDirection, LOW_AVAILABLE_CPU_PCT,
@@ -46,7 +47,7 @@ pub struct AnalysisReport {
     pub is_selection: bool,
     /// The host over the same time.
     pub host: HostReport,
-    pub events: Events,
+    pub incidents: IncidentReport,
     pub history: History,
     /// The time zone of printed times.
     pub time_zone: TimeZone,
@@ -300,18 +301,18 @@ const MAX_OTHERS: usize = 4;
 
 /// Appends the incidents in the order of time, if there are several, and the number of those not listed.
 fn push_incidents(report: &AnalysisReport, times: &Times<'_>, out: &mut Vec<u8>) {
-    let incidents = &report.events.incidents;
+    let incidents = &report.incidents.list;
     if incidents.len() < 2 {
         return;
     }
-    let mut listed = incidents_worst_first(report);
+    let mut listed = report.incidents.worst_first();
     if !report.has_details {
         listed.truncate(MAX_LISTED);
     }
     let mut lines = vec!["\nIncidents".to_owned()];
-    for incident in incidents {
-        if listed.iter().any(|one| std::ptr::eq(*one, incident)) {
-            lines.push(incident_line(incident, times));
+    for told in incidents {
+        if listed.iter().any(|one| std::ptr::eq(*one, told)) {
+            lines.push(incident_line(told, times));
         }
     }
     let milder = incidents.len() - listed.len();
@@ -320,46 +321,67 @@ fn push_incidents(report: &AnalysisReport, times: &Times<'_>, out: &mut Vec<u8>)
             "+ {milder} milder or shorter ones (--details lists all)"
         ));
     }
-    if report.events.dropped_incidents > 0 {
-        let dropped = report.events.dropped_incidents;
+    if report.incidents.dropped > 0 {
+        let dropped = report.incidents.dropped;
         lines.push(format!("+ {dropped} incidents were too many to keep"));
-    }
-    if report.events.dropped > 0 {
-        let dropped = report.events.dropped;
-        lines.push(format!(
-            "+ {dropped} times of trouble were too many to keep"
-        ));
     }
     lines.push(String::new());
     out.extend_from_slice(lines.join("\n").as_bytes());
 }
 
 /// An incident as in all views, with the other devices in trouble: `...; also vda, sda1`.
-fn incident_line(incident: &IncidentSummary, times: &Times<'_>) -> String {
-    let sentence = incident_sentence(incident, &times.both(incident.incident.begin, incident.end));
-    let others: Vec<String> = incident.devices[1..]
+fn incident_line(told: &Told, times: &Times<'_>) -> String {
+    let sentence = incident_sentence(told, &times.both(told.begin, told.end));
+    let others: Vec<String> = told.devices[1..]
         .iter()
         .map(|one| sanitize(&one.names.label).into_owned())
         .collect();
-    match others.is_empty() {
-        true => sentence,
-        false => format!("{sentence}; also {}", named(&others, MAX_OTHERS, ", ")),
+    if others.is_empty() {
+        sentence
+    } else {
+        format!("{sentence}; also {}", named(&others, MAX_OTHERS, ", "))
     }
 }
 
-/// The incidents, the worst first.
-pub(super) fn incidents_worst_first(report: &AnalysisReport) -> Vec<&IncidentSummary> {
-    let mut incidents: Vec<&IncidentSummary> = report.events.incidents.iter().collect();
-    incidents.sort_by(|a, b| a.worst_first(b));
-    incidents
+/// What happened to the host, whatever the disks did: gaps, clock steps, no CPU, swapping, and cgroups that were read seldom.
+pub(super) fn host_fact_sentences(report: &AnalysisReport) -> Vec<String> {
+    let times = Times::new(&report.history.clock, &report.time_zone);
+    let mut sentences = Vec::new();
+    for fact in &report.incidents.facts {
+        sentences.push(match fact {
+            HostFact::Gap { seconds, until } => format!(
+                "No samples for {} until {}: the host or blkstat stood still.",
+                duration(*seconds),
+                times.moment(*until)
+            ),
+            HostFact::ClockStep { seconds, at } => format!(
+                "At {} the clock went {} by {}.",
+                times.time_of_day(*at),
+                if *seconds > 0.0 { "forward" } else { "back" },
+                duration(seconds.abs())
+            ),
+            HostFact::NoCpu { seconds, of_s } => format!(
+                "No CPU was available in {} of {}.",
+                duration(*seconds),
+                duration(*of_s)
+            ),
+            HostFact::Swapping { pages_per_s } => {
+                format!("The host swapped {} pages/s.", number(*pages_per_s))
+            }
+            HostFact::SeldomRead { scans, steps } => {
+                format!("Cgroups and processes were read in {scans} of {steps} samples only.")
+            }
+        });
+    }
+    sentences
 }
 
 /// The devices, the worst first: those of the worst incident, the victim before the others, then those of the next
 /// incident; then those without an incident, by verdict, and by latency if they are not ok.
 pub(super) fn devices_worst_first(report: &AnalysisReport) -> Vec<&DeviceReport> {
     let mut in_trouble: HashMap<&str, usize> = HashMap::new();
-    for incident in incidents_worst_first(report) {
-        for one in &incident.devices {
+    for told in report.incidents.worst_first() {
+        for one in &told.devices {
             let place = in_trouble.len();
             in_trouble.entry(&one.names.device).or_insert(place);
         }
@@ -389,7 +411,7 @@ const MAX_DEPARTURES: usize = 5;
 /// `sda disappeared at 14:01:27 and was back at 14:02:03.`
 pub(super) fn departure_sentences(report: &AnalysisReport) -> Vec<String> {
     let times = Times::new(&report.history.clock, &report.time_zone);
-    let departures = &report.events.departures;
+    let departures = &report.incidents.departures;
     let listed = match report.has_details {
         true => departures.len(),
         false => MAX_DEPARTURES.min(departures.len()),
@@ -415,7 +437,7 @@ pub(super) fn departure_sentences(report: &AnalysisReport) -> Vec<String> {
 /// The sentences under "Not the disk"; `None` if a device may be the bottleneck or was for a time, if a disk disappeared,
 /// or if only some devices were analyzed and these did nothing.
 pub(super) fn not_the_disk_sentences(report: &AnalysisReport) -> Option<Vec<String>> {
-    if !report.events.incidents.is_empty() || !report.events.departures.is_empty() {
+    if !report.incidents.list.is_empty() || !report.incidents.departures.is_empty() {
         return None;
     }
     let found = not_the_disk(&report.devices, &report.host)?;
@@ -584,7 +606,7 @@ mod tests {
             topology: Topology::default(),
             is_selection: false,
             host: HostReport::default(),
-            events: Events::default(),
+            incidents: IncidentReport::default(),
             history: History::default(),
             time_zone: TimeZone::UTC,
             has_details: true,

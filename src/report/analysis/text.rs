@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::{
     AnalysisReport, Times, capacity_sentences, cause_sentences, departure_sentences,
-    devices_worst_first, host_sentences, incident_line, incidents_worst_first, link_text,
+    devices_worst_first, host_fact_sentences, host_sentences, incident_line, link_text,
     not_the_disk_sentences, push_incidents, worst_incident_text,
 };
 use crate::intervals::series::Extent;
@@ -35,18 +35,20 @@ pub fn text(report: &AnalysisReport, width: usize, out: &mut Vec<u8>) {
     let out = &mut Text { width, out };
     let times = Times::new(&report.history.clock, &report.time_zone);
     let rows = rows(report);
-    if let Some(worst) = incidents_worst_first(report).first() {
+    // What happened to the host comes first: it may explain all the rest.
+    let mut facts = departure_sentences(report);
+    facts.extend(host_fact_sentences(report));
+    if !facts.is_empty() {
+        for sentence in &facts {
+            out.push(sentence, 0);
+        }
+        out.out.push(b'\n');
+    }
+    if let Some(worst) = report.incidents.worst_first().first() {
         out.push(&format!("{}.", incident_line(worst, &times)), 0);
         out.out.push(b'\n');
     }
     push_overview(report, &rows, &times, out);
-    let departures = departure_sentences(report);
-    if !departures.is_empty() {
-        out.out.push(b'\n');
-        for sentence in &departures {
-            out.push(sentence, 0);
-        }
-    }
     push_incidents(report, &times, out.out);
     if report.has_details {
         push_devices(report, out);
@@ -340,7 +342,7 @@ struct Row<'a> {
 /// less 95% of the time, at worst 60 ms. 1 incident: saturated, 30 s.`
 pub(crate) fn verdict_sentence(report: &AnalysisReport, device: &DeviceReport) -> String {
     let explanation = explanation_text(device);
-    let Some(total) = report.events.incident_total(&device.device) else {
+    let Some(total) = report.incidents.total(&device.device) else {
         return format!("{explanation}.");
     };
     format!(
@@ -356,7 +358,7 @@ pub(crate) fn verdict_sentence(report: &AnalysisReport, device: &DeviceReport) -
 fn rows(report: &AnalysisReport) -> Vec<Row<'_>> {
     let mut rows = Vec::new();
     for device in devices_worst_first(report) {
-        let incidents = report.events.incident_total(&device.device);
+        let incidents = report.incidents.total(&device.device);
         let is_fine = matches!(device.verdict, Some(Verdict::Ok | Verdict::Idle));
         if device.intervals > 0 && (!is_fine || incidents.is_some()) {
             rows.push(Row {

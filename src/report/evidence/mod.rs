@@ -9,13 +9,14 @@ use jiff::Timestamp;
 
 pub(crate) use self::incident::*;
 pub(crate) use self::limits::*;
-pub(crate) use self::remedy::remedy_text;
-use crate::attribution::Attribution;
+pub(crate) use self::remedy::advice_text;
+use crate::attribution::{Attribution, ReachedLimit};
 use crate::counters::{Fact, FactKind, FactValue, Health, SYNC_ACTION, SYNC_COMPLETED, SYNC_SPEED};
-use crate::intervals::{Cause, DeviceActivity, Incident, IntervalHeader};
+use crate::incidents::{Cause, Told};
+use crate::intervals::{DeviceActivity, IntervalHeader};
 use crate::judge::{
-    Assessment, BaselineSource, DeviceReport, Doubt, Evidence, HealthEvidence, IoDirection,
-    Latency, NfsWait, Plateau, PlateauInRun, RateUnit, SharedLimit, Verdict, hidden_io_wait_pct,
+    BaselineSource, DeviceReport, Doubt, Evidence, HealthEvidence, IoDirection, Judged, Latency,
+    NfsWait, Plateau, PlateauInRun, RateUnit, SharedLimit, Verdict, hidden_io_wait_pct,
     high_memory_pressure_pct, no_cpu_pct,
 };
 use crate::report::layout::sentence_numbers::{
@@ -41,9 +42,16 @@ pub(crate) fn verdict_mark(verdict: Option<Verdict>) -> char {
     }
 }
 
-/// Returns a sentence for each piece of evidence.
-pub(crate) fn evidence_sentences(assessment: &Assessment) -> Vec<String> {
-    assessment.evidence.iter().map(evidence_text).collect()
+/// Returns a sentence for each piece of evidence, and for the limit that was reached.
+pub(crate) fn evidence_sentences(judged: &Judged) -> Vec<String> {
+    let mut sentences = Vec::new();
+    sentences.extend(reached_limit(judged).map(cgroup_limit_text));
+    sentences.extend(judged.assessment().evidence.iter().map(evidence_text));
+    sentences
+}
+
+fn reached_limit(judged: &Judged) -> Option<&ReachedLimit> {
+    judged.worst.as_ref()?.reached_limit.as_ref()
 }
 
 /// The evidence like [`evidence_sentences`], for people, without what the line about the incident of a victim says. A sentence
@@ -53,26 +61,31 @@ pub(crate) fn timed_evidence_sentences(
     time_text: impl Fn(Timestamp) -> String,
 ) -> Vec<String> {
     let at = activity.judged.evidence_at().map(time_text);
+    let incident = activity.incident.as_ref().filter(|one| one.is_victim);
+    let told = incident.map(|one| &*one.told);
     let mut sentences = Vec::new();
+    if let Some(reached) = reached_limit(&activity.judged)
+        && told.and_then(Told::limit) != Some(&reached.limit)
+    {
+        sentences.push(cgroup_limit_text(reached));
+    }
     for evidence in &activity.judged.assessment().evidence {
-        let incident = activity.incident.as_ref().filter(|one| one.is_victim);
-        if incident.is_some_and(|one| is_its_cause(&one.incident, evidence)) {
-            continue;
+        if !told.is_some_and(|told| is_its_cause(told, evidence)) {
+            sentences.push(evidence_text(evidence));
         }
-        let sentence = evidence_text(evidence);
-        sentences.push(match &at {
-            Some(at) => format!("{at}: {sentence}"),
-            None => sentence,
-        });
+    }
+    if let Some(at) = at {
+        for sentence in &mut sentences {
+            *sentence = format!("{at}: {sentence}");
+        }
     }
     sentences
 }
 
 /// Returns whether a piece of evidence says no more than the cause of an incident.
-fn is_its_cause(incident: &Incident, evidence: &Evidence) -> bool {
-    match (&incident.cause, evidence) {
-        (Some(Cause::CgroupLimit(limit)), Evidence::AtLimit(reached)) => reached.limit == *limit,
-        (Some(Cause::Health(known)), Evidence::Health(health)) => known == health,
+fn is_its_cause(told: &Told, evidence: &Evidence) -> bool {
+    match (&told.cause, evidence) {
+        (Cause::Suspended(device), Evidence::Health(health)) => health.device == **device,
         _ => false,
     }
 }
@@ -100,10 +113,6 @@ fn evidence_text(evidence: &Evidence) -> String {
                 duration(*for_s)
             )
         }
-        Evidence::TaskWaits { for_s } => format!(
-            "a task has waited for {} while nothing is in flight",
-            duration(*for_s)
-        ),
         Evidence::Hung { requests, for_s } => {
             let requests = counted(*requests, "request");
             format!(
@@ -156,7 +165,6 @@ fn evidence_text(evidence: &Evidence) -> String {
             let (rate, limit) = (plateau_rate(plateau), limit_suffix(plateau));
             format!("{rate}{limit}: {}", plateau_evidence(plateau))
         }
-        Evidence::AtLimit(limit) => cgroup_limit_text(limit),
         Evidence::Health(health) => health_evidence_text(health),
     }
 }

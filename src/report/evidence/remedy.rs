@@ -1,59 +1,52 @@
-//! What to do about an incident, where that is known.
+//! What to do about an incident, where that helps and harms nobody.
 
 use crate::attribution::{IoDirection, Limit, LimitSource, RateUnit};
-use crate::counters::{CgroupHierarchy, SUSPENDED, SYNC_ACTION};
-use crate::intervals::{Cause, Incident};
-use crate::judge::HealthEvidence;
+use crate::counters::CgroupHierarchy;
+use crate::incidents::{Advice, Cause, Told};
 use crate::sanitize::shell_word;
 
-/// What to do, in one clause; `None` if the cause does not tell. In commands, each name is a word of the shell: it may come from
-/// the recording of another machine.
-pub(crate) fn remedy_text(incident: &Incident) -> Option<String> {
-    match incident.cause.as_ref()? {
-        Cause::CgroupLimit(limit) => Some(raise_text(limit)),
-        Cause::Health(health) => health_remedy(health),
-        Cause::DeviceBelow(_) | Cause::Evidence("latency") => {
-            let unit = shell_word(unit_of(incident.owner.as_deref()?)?);
-            let limits = lower_limits(incident);
-            Some(format!(
-                "to limit it: systemctl set-property {unit} {limits}"
-            ))
-        }
-        Cause::Evidence("waiting_task") => {
-            let mount = incident.victim.mountpoints.split(',').next()?;
-            if mount.is_empty() {
+/// What to do, in one clause; `None` if nothing helps. In commands, each name is a word of the shell: it may come from the
+/// recording of another machine.
+pub(crate) fn advice_text(told: &Told) -> Option<String> {
+    let bottleneck = &told.bottleneck.device;
+    Some(match told.advice? {
+        Advice::RaiseLimit => format!("unless it is meant, {}", raise_text(told.limit()?)),
+        Advice::Resume => {
+            let Cause::Suspended(device) = &told.cause else {
                 return None;
+            };
+            let path = shell_word(&format!("/dev/{device}"));
+            format!("to resume it: dmsetup resume {path}")
+        }
+        Advice::Unfreeze => match told.victim.mountpoints.split(',').next() {
+            Some(mount) if !mount.is_empty() => {
+                format!("if it is frozen: fsfreeze --unfreeze {}", shell_word(mount))
             }
-            let mount = shell_word(mount);
-            Some(format!("if it is frozen: fsfreeze --unfreeze {mount}"))
+            _ => "look for a frozen file system (fsfreeze --unfreeze) or a server that does not answer".to_owned(),
+        },
+        Advice::LookAtPath => format!("look at {bottleneck}, its path and what serves it (kernel log)"),
+        Advice::SlowSync => {
+            let Cause::Sync(array) = &told.cause else {
+                return None;
+            };
+            format!("to slow it: /sys/block/{array}/md/sync_speed_max")
         }
-        Cause::Cap { .. } | Cause::QueuedAbove(_) | Cause::Evidence(_) => None,
-    }
-}
-
-/// The properties that limit the unit behind the load to half of what its program reads or writes now; to `N` bytes per
-/// second if no program is known.
-fn lower_limits(incident: &Incident) -> String {
-    let device = &incident.victim.device;
-    let Some(program) = &incident.program else {
-        let reads = property("IOReadBandwidthMax", device, "N");
-        let writes = property("IOWriteBandwidthMax", device, "N");
-        return format!("{reads} {writes}");
-    };
-    let mut properties = Vec::new();
-    for (name, per_s) in [
-        (
-            "IOReadBandwidthMax",
-            program.bytes_per_s - program.written_per_s,
+        Advice::Memory => "give it more memory, or use less".to_owned(),
+        Advice::CpuFirst => "look at the CPU first".to_owned(),
+        Advice::LookAtDevice => format!(
+            "look at {bottleneck}: its health, its path, a snapshot, credits or a limit of the cloud or hypervisor"
         ),
-        ("IOWriteBandwidthMax", program.written_per_s),
-    ] {
-        // What is a small part of the load need not be limited.
-        if per_s > 0.2 * program.bytes_per_s {
-            properties.push(property(name, device, &bandwidth(per_s / 2.0)));
+        Advice::LimitOwner => {
+            let unit = unit_of(told.owner.as_ref()?.cgroups.first()?)?;
+            let properties = ["IOReadBandwidthMax", "IOWriteBandwidthMax"]
+                .map(|name| property(name, bottleneck, "N"))
+                .join(" ");
+            format!(
+                "limit it, or run it at another time: systemctl set-property {} {properties}",
+                shell_word(unit)
+            )
         }
-    }
-    properties.join(" ")
+    })
 }
 
 /// A property with the limit of a device, as one word.
@@ -69,12 +62,6 @@ fn bandwidth(bytes_per_s: f64) -> String {
 /// How a limit of a cgroup is raised.
 fn raise_text(limit: &Limit) -> String {
     let owner = limit.owner.as_deref().unwrap_or_default();
-    let verb = match limit.direction {
-        IoDirection::Reads => "read",
-        IoDirection::Writes | IoDirection::Flushes => "write",
-        IoDirection::Both => "do",
-    };
-    let less = format!("or {verb} less");
     if limit.source == LimitSource::Cgroup(CgroupHierarchy::V1) {
         let file = match (limit.direction, limit.unit) {
             (IoDirection::Reads, RateUnit::Requests) => "blkio.throttle.read_iops_device",
@@ -82,10 +69,10 @@ fn raise_text(limit: &Limit) -> String {
             (_, RateUnit::Requests) => "blkio.throttle.write_iops_device",
             (_, RateUnit::Kib) => "blkio.throttle.write_bps_device",
         };
-        return format!("raise it in {file} of {owner}, {less}");
+        return format!("raise it in {file} of {owner}");
     }
     let Some(unit) = unit_of(owner) else {
-        return format!("raise it in io.max of {owner}, {less}");
+        return format!("raise it in io.max of {owner}");
     };
     let name = match (limit.direction, limit.unit) {
         (IoDirection::Reads, RateUnit::Requests) => "IOReadIOPSMax",
@@ -99,25 +86,7 @@ fn raise_text(limit: &Limit) -> String {
     };
     let unit = shell_word(unit);
     let property = property(name, &limit.device, &twice);
-    format!("raise it: systemctl set-property {unit} {property}, {less}")
-}
-
-/// What ends what the kernel says; `None` if only a look at the device does.
-fn health_remedy(health: &HealthEvidence) -> Option<String> {
-    let device = &health.device;
-    for (fact, _) in health.troubles.iter() {
-        match fact.name {
-            SUSPENDED => {
-                let path = shell_word(&format!("/dev/{device}"));
-                return Some(format!("to resume it: dmsetup resume {path}"));
-            }
-            SYNC_ACTION => {
-                return Some(format!("to slow it: /sys/block/{device}/md/sync_speed_max"));
-            }
-            _ => {}
-        }
-    }
-    None
+    format!("raise it: systemctl set-property {unit} {property}")
 }
 
 /// The unit of systemd that a cgroup is; `None` if it is none.
@@ -131,75 +100,58 @@ fn unit_of(path: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    fn limit(owner: &str, unit: RateUnit, source: LimitSource) -> Incident {
-        let limit = Limit {
+    fn limit(owner: &str, unit: RateUnit, source: LimitSource) -> Limit {
+        Limit {
             owner: Some(owner.into()),
             device: "sda".into(),
             direction: IoDirection::Writes,
             unit,
             value: 100.0,
             source,
-        };
-        Incident {
-            cause: Some(Cause::CgroupLimit(limit)),
-            ..Incident::example()
         }
     }
 
     #[test]
     fn a_limit_is_raised_where_it_was_set() {
+        let v1 = LimitSource::Cgroup(CgroupHierarchy::V1);
         let v2 = LimitSource::Cgroup(CgroupHierarchy::V2);
         for (owner, unit, source, expected) in [
             (
                 "/system.slice/orders-db.service",
                 RateUnit::Requests,
                 v2,
-                "raise it: systemctl set-property orders-db.service 'IOWriteIOPSMax=/dev/sda 200', or write less",
+                "raise it: systemctl set-property orders-db.service 'IOWriteIOPSMax=/dev/sda 200'",
             ),
             (
                 "/lxc/web",
                 RateUnit::Kib,
                 v2,
-                "raise it in io.max of /lxc/web, or write less",
+                "raise it in io.max of /lxc/web",
             ),
             (
                 "/h2pg",
                 RateUnit::Kib,
-                LimitSource::Cgroup(CgroupHierarchy::V1),
-                "raise it in blkio.throttle.write_bps_device of /h2pg, or write less",
+                v1,
+                "raise it in blkio.throttle.write_bps_device of /h2pg",
             ),
         ] {
-            let incident = limit(owner, unit, source);
-            assert_eq!(remedy_text(&incident).as_deref(), Some(expected));
+            assert_eq!(raise_text(&limit(owner, unit, source)), expected);
         }
-    }
-
-    #[test]
-    fn what_has_no_known_cause_has_no_remedy() {
-        assert_eq!(remedy_text(&Incident::example()), None);
-        let owned = Incident {
-            cause: Some(Cause::Evidence("latency")),
-            owner: Some("/system.slice/backup.service".into()),
-            ..Incident::example()
-        };
-        let expected = "to limit it: systemctl set-property backup.service \
-             'IOReadBandwidthMax=/dev/sda N' 'IOWriteBandwidthMax=/dev/sda N'";
-        assert_eq!(remedy_text(&owned).as_deref(), Some(expected));
     }
 
     #[test]
     fn names_cannot_end_their_words_in_the_command() {
-        let mut incident = limit(
-            "/system.slice/a\\x2db;reboot.service",
-            RateUnit::Kib,
-            LimitSource::Cgroup(CgroupHierarchy::V2),
-        );
-        if let Some(Cause::CgroupLimit(limit)) = &mut incident.cause {
-            limit.device = "sda' $(reboot)".into();
-        }
+        let limit = Limit {
+            device: "sda' $(reboot)".into(),
+            ..limit(
+                "/system.slice/a\\x2db;reboot.service",
+                RateUnit::Kib,
+                LimitSource::Cgroup(CgroupHierarchy::V2),
+            )
+        };
         let unit = r"'a\x2db;reboot.service'";
         let property = r"'IOWriteBandwidthMax=/dev/sda'\'' $(reboot) 1M'";
-        let expected = format!("raise it: systemctl set-property {unit} {property}, or write less");
-        assert_eq!(remedy_text(&incident), Some(expected));
+        let expected = format!("raise it: systemctl set-property {unit} {property}");
+        assert_eq!(raise_text(&limit), expected);
     }
 }

@@ -228,7 +228,7 @@ impl<'a> Section<'a> {
     fn limits(&self, unit: RateUnit) -> Vec<(f64, String)> {
         let mut found: Vec<(f64, String)> = Vec::new();
         for placed in &self.incidents {
-            let Some(limit) = placed.summary.incident.limit() else {
+            let Some(limit) = placed.told.limit() else {
                 continue;
             };
             if limit.unit != unit {

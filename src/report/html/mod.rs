@@ -23,7 +23,7 @@ use crate::intervals::series::{Extent, TimeSpan};
 use crate::judge::{DeviceReport, Verdict};
 use crate::quantities::verdict_meaning;
 use crate::report::analysis::{
-    AnalysisReport, departure_sentences, devices_worst_first, host_sentences,
+    AnalysisReport, departure_sentences, devices_worst_first, host_fact_sentences, host_sentences,
     not_the_disk_sentences,
 };
 use crate::report::layout::sentence_numbers::{counted, duration};
@@ -115,8 +115,8 @@ impl<'a> Page<'a> {
     /// there was no incident, some that were ok.
     fn charted(&self) -> Vec<&'a DeviceReport> {
         let mut devices = devices_worst_first(self.analysis);
-        let events = &self.analysis.events;
-        let mut ok_left = match events.incidents.is_empty() {
+        let known = &self.analysis.incidents;
+        let mut ok_left = match known.list.is_empty() {
             true => MAX_OK_SECTIONS,
             false => 0,
         };
@@ -124,7 +124,7 @@ impl<'a> Page<'a> {
             if report.intervals == 0 {
                 return false;
             }
-            if self.analysis.is_selection || events.incident_total(&report.device).is_some() {
+            if self.analysis.is_selection || known.total(&report.device).is_some() {
                 return true;
             }
             match report.verdict {
@@ -158,7 +158,7 @@ impl<'a> Page<'a> {
             history: self.analysis.history.device(&report.device),
             incidents: incidents
                 .iter()
-                .filter(|incident| incident.summary.has(&report.device))
+                .filter(|incident| incident.told.has(&report.device))
                 .collect(),
             areas: usage.as_ref().map(tables::areas).unwrap_or_default(),
             usage,
@@ -206,7 +206,7 @@ impl<'a> Page<'a> {
         let host = host.map(name_html);
         if let Some(main) = incidents.first() {
             let host = host.map_or(String::new(), |host| format!("{host}: "));
-            let victim = name_html(&main.summary.incident.victim.label);
+            let victim = name_html(&main.told.victim.label);
             return format!("{host}{victim} {}", main.heading(time));
         }
         let host = host.map_or(String::new(), |host| format!("{host}, "));
@@ -258,7 +258,7 @@ impl<'a> Page<'a> {
             in_trouble += u64::from(report.verdict >= Some(Verdict::Slow));
             unknown += u64::from(report.intervals > 0 && report.verdict.is_none());
         }
-        if !self.analysis.events.departures.is_empty() {
+        if !self.analysis.incidents.departures.is_empty() {
             "a disk disappeared".to_owned()
         } else if in_trouble > 0 {
             let devices = counted(in_trouble, "device");
@@ -273,8 +273,9 @@ impl<'a> Page<'a> {
 
     /// Disks that disappeared, and defects of the data that affect how the page should be read.
     fn remarks(&self) -> Vec<String> {
-        let (history, events) = (&self.analysis.history, &self.analysis.events);
+        let history = &self.analysis.history;
         let mut remarks = departure_sentences(self.analysis);
+        remarks.extend(host_fact_sentences(self.analysis));
         let shift_s = history.clock.setback_s();
         if shift_s > 0.0 {
             let late = duration(shift_s);
@@ -288,11 +289,11 @@ impl<'a> Page<'a> {
                 "{samples} missed: longer intervals stand for them."
             ));
         }
-        if events.dropped > 0 {
+        let dropped = self.analysis.incidents.dropped;
+        if dropped > 0 {
             remarks.push(format!(
-                "{} with {} left out: milder or shorter than those shown.",
-                counted(events.dropped_incidents, "incident"),
-                counted(events.dropped, "event")
+                "{} left out: milder or shorter than those shown.",
+                counted(dropped, "incident")
             ));
         }
         remarks

@@ -10,16 +10,17 @@ use super::{
     Group, Page, escape, link, name, verdict_class as class, verdict_word as word, zone_text,
 };
 use crate::attribution::cgroup_name;
+use crate::incidents::Told;
 use crate::intervals::series::{Extent, Fold, TimeSpan};
-use crate::intervals::{DeviceHistory, History, IncidentSummary, UsageHistory};
+use crate::intervals::{DeviceHistory, History, UsageHistory};
 use crate::judge::{DeviceReport, Verdict};
 use crate::quantities::device::*;
 use crate::quantities::host::{self, *};
 use crate::quantities::{HostQuantity, Quantity};
-use crate::report::analysis::{AnalysisReport, incidents_worst_first, worst_incident_text};
+use crate::report::analysis::{AnalysisReport, worst_incident_text};
 use crate::report::evidence::{
-    incident_heading, incident_length_text, incident_parts, incident_time_text, program_text,
-    remedy_text, sign_of_begin, verdict_mark,
+    advice_text, incident_heading, incident_length_text, incident_parts, incident_time_text,
+    program_text, sign_of_begin, verdict_mark,
 };
 use crate::report::layout::sentence_numbers::{
     counted, duration, number, percent, queue, time as time_text,
@@ -28,7 +29,7 @@ use crate::sanitize::sanitize;
 
 /// An incident with its place in the charts.
 pub(super) struct PlacedIncident<'a> {
-    pub(super) summary: &'a IncidentSummary,
+    pub(super) told: &'a Told,
     begin_s: f64,
     end_s: f64,
 }
@@ -38,11 +39,11 @@ impl PlacedIncident<'_> {
     pub(super) fn heading(&self, time_of: &TimeAxis) -> String {
         let zone = zone_text(time_of);
         let mut begin = time_of.date_and_clock(self.begin_s);
-        if self.summary.is_ongoing {
+        if self.told.is_ongoing {
             begin += &zone;
         }
         let end = time_of.end_moment(self.begin_s, self.end_s) + &zone;
-        escape(&incident_heading(self.summary, &[begin, end]))
+        escape(&incident_heading(self.told, &[begin, end]))
     }
 
     /// The extent of a quantity of a device during the incident.
@@ -76,11 +77,11 @@ pub(super) fn place_incidents<'a>(
     history: &History,
 ) -> Vec<PlacedIncident<'a>> {
     let mut placed = Vec::new();
-    for summary in incidents_worst_first(analysis) {
-        let begin_s = history.clock.axis_s(summary.incident.begin.run_s);
-        let end_s = history.clock.axis_end_s(summary.end.run_s).max(begin_s);
+    for told in analysis.incidents.worst_first() {
+        let begin_s = history.clock.axis_s(told.begin.run_s);
+        let end_s = history.clock.axis_end_s(told.end.run_s).max(begin_s);
         placed.push(PlacedIncident {
-            summary,
+            told,
             begin_s,
             end_s,
         });
@@ -99,9 +100,9 @@ pub(super) fn push_headline(
     time_of: &TimeAxis,
     out: &mut String,
 ) {
-    let mut parts = incident_parts(&main.summary.incident, &main.summary.harm);
-    let has_remedy = remedy_text(&main.summary.incident).is_some();
-    let remedy = parts.pop_if(|_| has_remedy);
+    let mut parts = incident_parts(main.told);
+    let has_advice = advice_text(main.told).is_some();
+    let remedy = parts.pop_if(|_| has_advice);
     let mut paragraphs = vec![parts.join("; "), peak_text(analysis, main, time_of)];
     if let Some(remedy) = remedy {
         paragraphs.push(format!("What to do: {}", remedy.trim_start_matches("to ")));
@@ -112,7 +113,7 @@ pub(super) fn push_headline(
             *out += &format!("<p class=\"main\">{}{dot}</p>", escape(&text));
         }
     }
-    let layers = main.summary.devices[1..].iter();
+    let layers = main.told.devices[1..].iter();
     let layers: Vec<String> = layers.map(|one| name(&one.names.label)).collect();
     if !layers.is_empty() {
         let layers = layers.join(", ");
@@ -126,7 +127,7 @@ pub(super) fn push_headline(
     if others.len() > MAX_NAMED {
         named.push(format!("{} more", others.len() - MAX_NAMED));
     }
-    let victims = others.iter().map(|one| &one.summary.incident.victim);
+    let victims = others.iter().map(|one| &one.told.victim);
     let devices: HashSet<&str> = victims.map(|victim| &*victim.device).collect();
     let on_devices = match devices.len() {
         1 => String::new(),
@@ -145,7 +146,7 @@ fn peak_text(
     incident: &PlacedIncident<'_>,
     time_of: &TimeAxis,
 ) -> String {
-    let victim = &incident.summary.incident.victim.device;
+    let victim = &incident.told.victim.device;
     let Some(history) = analysis.history.device(victim) else {
         return String::new();
     };
@@ -192,10 +193,10 @@ fn peak_text(
         }
     }
     let mut text = parts.join(". ");
-    if let Some(limit) = incident.summary.incident.limit()
-        && let Some(owner) = limit.owner
+    if let Some(limit) = incident.told.limit()
+        && let Some(owner) = &limit.owner
     {
-        let owner = cgroup_name(&owner);
+        let owner = cgroup_name(owner);
         let lead = if text.is_empty() { "The" } else { "; the" };
         text += &format!("{lead} limit is that of {owner}, not of the device");
     }
@@ -204,18 +205,14 @@ fn peak_text(
 
 /// Another incident in a few words: `sdb stalled at 16:04:02 (1.0 s)`.
 fn short(placed: &PlacedIncident<'_>, time_of: &TimeAxis) -> String {
-    let incident = &placed.summary.incident;
-    let before = if incident.begin_is_known {
-        "at"
-    } else {
-        "before"
-    };
+    let told = placed.told;
+    let before = if told.begin_is_known { "at" } else { "before" };
     format!(
         "{} {} {before} {} ({})",
-        name(&incident.victim.label),
-        placed.summary.verdict.name(),
+        name(&told.victim.label),
+        told.word.name(),
         time_of.moment(placed.begin_s),
-        escape(&incident_length_text(placed.summary))
+        escape(&incident_length_text(told))
     )
 }
 
@@ -243,27 +240,27 @@ pub(super) fn push_table(
             *out += &format!("</tbody></table></div><details><summary>{count}</summary>{TITLES}");
         }
         let PlacedIncident {
-            summary,
+            told,
             begin_s,
             end_s,
         } = placed;
         let mut devices = Vec::new();
-        for one in &summary.devices {
+        for one in &told.devices {
             devices.push(link(&one.names.label, anchor(&one.names.device)));
         }
         let others = match devices.len() {
             1 => String::new(),
             _ => format!(" <small>also {}</small>", devices[1..].join(", ")),
         };
-        let verdict = summary.verdict.name();
-        let sign = escape(sign_of_begin(&summary.incident));
+        let verdict = told.word.name();
+        let sign = escape(sign_of_begin(told));
         *out += &format!(
             "<tr data-from=\"{begin_s:.3}\" data-to=\"{end_s:.3}\"><td>{}<td class=\"device\">{}{others}<td><span class=\"tag {verdict}\">{verdict}</span><td class=\"time\">{}<td class=\"l n\" data-l=\"for\">{sign}{}<td class=\"l long\" data-l=\"why\">{}</tr>",
             index + 1,
             devices[0],
-            escape(&incident_time_text(summary, &placed.times(time_of))),
-            duration(summary.duration_s()),
-            escape(&incident_parts(&summary.incident, &summary.harm).join("; ")),
+            escape(&incident_time_text(told, &placed.times(time_of))),
+            duration(told.duration_s()),
+            escape(&incident_parts(told).join("; ")),
         );
     }
     out.push_str("</tbody></table></div>");
@@ -282,9 +279,8 @@ pub(super) fn shades(incidents: &[&PlacedIncident<'_>], id: &str, time: &TimeAxi
     for placed in incidents {
         let (x, end) = (time.x(placed.begin_s), time.x(placed.end_s));
         let width = (end - x).max(1);
-        let verdict = placed.summary.verdict.name();
-        let has_begin =
-            placed.summary.incident.begin_is_known && placed.begin_s >= time.span().start_s;
+        let verdict = placed.told.word.name();
+        let has_begin = placed.told.begin_is_known && placed.begin_s >= time.span().start_s;
         let begin = match has_begin {
             true => format!("M{x} 0v{HEIGHT}"),
             false => String::new(),
@@ -366,7 +362,7 @@ pub(super) fn label_of<'a>(report: &'a DeviceReport, history: &'a History) -> &'
 /// The verdict on a device over the whole time, with its incidents beside it.
 pub(super) fn tags(analysis: &AnalysisReport, report: &DeviceReport) -> String {
     let own = tag(report.verdict, word(report.verdict));
-    let Some(total) = analysis.events.incident_total(&report.device) else {
+    let Some(total) = analysis.incidents.total(&report.device) else {
         return own;
     };
     format!(

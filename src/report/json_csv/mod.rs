@@ -9,10 +9,9 @@ use std::str::FromStr;
 pub use self::value::LineFormat;
 use self::value::{Field, push_line};
 pub(super) use self::value::{epoch_seconds, time_text};
-use crate::attribution::{Limit, Program};
-use crate::intervals::{
-    Cause, DeviceActivity, DeviceInterval, DeviceState, Incident, IntervalHeader, IntervalRows,
-};
+use crate::attribution::Limit;
+use crate::incidents::Told;
+use crate::intervals::{DeviceActivity, DeviceInterval, DeviceState, IntervalHeader, IntervalRows};
 use crate::judge::{BaselineSource, Verdict};
 use crate::metrics::DataFlag;
 use crate::quantities::device::*;
@@ -48,7 +47,7 @@ enum Value {
     /// Of the limit that the device has reached.
     OfLimit(fn(&Limit) -> Field<'_>),
     /// Of the incident that the device is part of.
-    OfIncident(fn(&Incident) -> Field<'_>),
+    OfIncident(fn(&Told) -> Field<'_>),
     Other(for<'a> fn(&'a Subject<'a>) -> Field<'a>),
 }
 
@@ -103,9 +102,17 @@ fn health_count(of: &DeviceActivity, name: &str) -> Option<u64> {
     of.health.as_ref()?.number(name)
 }
 
+/// The path of the cgroup at its limit, or those of the cgroups whose load rose.
+pub(super) fn owner_paths(of: &Told) -> Option<String> {
+    if let Some(path) = of.limit().and_then(|limit| limit.owner.as_deref()) {
+        return Some(path.to_owned());
+    }
+    Some(of.owner.as_ref()?.cgroups.join(","))
+}
+
 fn evidence(of: &Subject<'_>) -> Vec<String> {
     match of.device.activity() {
-        Some(activity) => evidence_sentences(activity.judged.assessment()),
+        Some(activity) => evidence_sentences(&activity.judged),
         None => Vec::new(),
     }
 }
@@ -256,19 +263,14 @@ const COLUMNS: &[Column] = &[
     ),
     field(
         "incident_cause",
-        "its best known cause: cgroup_limit, constant_rate, device_below, queued_between, nothing_completed, \
-         hung_requests, latency, peers, shared_limit, or health (reported by the kernel)",
-        OfIncident(|of| Word(of.cause.as_ref().map(Cause::name))),
+        "its cause: cgroup_limit, suspended, stall, frozen, sync, swap, load, less (than before), unknown, constant_rate, cpu or \
+         used (all the time)",
+        OfIncident(|of| Word(Some(of.cause.name()))),
     ),
     field(
         "incident_owner",
-        "path of the cgroup at its limit or, without one, with most of the bytes",
-        OfIncident(|of| Text(of.owner.as_deref())),
-    ),
-    field(
-        "incident_program_pid",
-        "the process with the most bytes on the devices, of the program that has most of them",
-        OfIncident(|of| Whole(of.program.as_ref().map(|program| program.pid.into()))),
+        "path of the cgroup at its limit or, without one, of those whose load rose",
+        OfIncident(|of| Name(owner_paths(of))),
     ),
     field(
         "error_count",
@@ -292,8 +294,8 @@ const COLUMNS: &[Column] = &[
     ),
     field(
         "incident_program",
-        "the beginning of the command line of incident_program_pid, or its name",
-        OfIncident(|of| Text(of.program.as_ref().map(Program::name))),
+        "the program whose load rose",
+        OfIncident(|of| Text(of.owner.as_ref().and_then(|owner| owner.program.as_deref()))),
     ),
     field(
         "evidence",
@@ -410,7 +412,7 @@ impl Lines {
         let subject = Subject { header, device };
         let activity = device.activity();
         let limit = device.reached_limits().next();
-        let incident = device.incident().map(|ongoing| &*ongoing.incident);
+        let incident = device.incident().map(|ongoing| &*ongoing.told);
         let fields = self.fields.0.iter().map(|column| {
             let value = match column.value {
                 OfInterval(value) => Some(value(header)),

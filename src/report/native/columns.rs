@@ -226,7 +226,7 @@ pub(super) fn latency_figure(await_ms: f64, of: &Completed) -> Figure {
 /// below the one that suffers names that. `None` without a verdict.
 fn verdict_cell(activity: &DeviceActivity, max_width: usize) -> Option<Cow<'static, str>> {
     let name = activity.shown_verdict.map(Verdict::name);
-    let is_trouble = activity.shown_verdict.is_some_and(Verdict::is_trouble);
+    let is_trouble = activity.shown_verdict > Some(Verdict::Ok);
     let text = if let Some(above) = activity.incident_above() {
         see_text(above)
     } else if is_trouble && let Some(ongoing) = &activity.incident {
@@ -242,12 +242,12 @@ fn verdict_cell(activity: &DeviceActivity, max_width: usize) -> Option<Cow<'stat
 
 /// Points from a device below the one that suffers to that: `see loop0`.
 pub(crate) fn see_text(ongoing: &OngoingIncident) -> String {
-    format!("see {}", sanitize(&ongoing.incident.victim.label))
+    format!("see {}", sanitize(&ongoing.told.victim.label))
 }
 
 /// Returns the time since an incident began: `12s`, `>65s` if it may have begun earlier, `99m`, `3h`, `2d`.
 pub(crate) fn incident_time(ongoing: &OngoingIncident) -> String {
-    let sign = sign_of_begin(&ongoing.incident);
+    let sign = sign_of_begin(&ongoing.told);
     match ongoing.lasted_s {
         seconds @ ..99.5 => format!("{sign}{seconds:.0}s"),
         seconds @ ..5970.0 => format!("{sign}{:.0}m", seconds / 60.0),
@@ -348,7 +348,8 @@ pub(crate) fn cell(title: &str, activity: &DeviceActivity) -> Cell {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::intervals::Incident;
+    use crate::incidents::Told;
+    use crate::topology::DeviceNames;
 
     #[test]
     fn titles_are_narrower_than_their_columns() {
@@ -418,16 +419,15 @@ mod tests {
     #[test]
     fn the_verdict_has_the_time_since_its_incident_began() {
         let cell = |lasted_s: f64, begin_is_known, is_victim| {
-            let victim = crate::intervals::DeviceNames::without_alias("loop0");
-            let incident = Incident {
-                victim,
+            let told = Told {
+                victim: DeviceNames::without_alias("loop0"),
                 begin_is_known,
-                ..Incident::example()
+                ..Told::example()
             };
             let activity = DeviceActivity {
                 shown_verdict: Some(Verdict::Throttled),
                 incident: Some(OngoingIncident {
-                    incident: incident.into(),
+                    told: told.into(),
                     lasted_s,
                     is_victim,
                 }),

@@ -7,8 +7,9 @@ use super::Emphasis;
 use super::columns::{Cell, format_of, latency_figure};
 use crate::attribution::{Attribution, CgroupUse, DeviceUse, IoRates, cgroup_name};
 use crate::counters::BlockedTask;
+use crate::incidents::Cause;
 use crate::intervals::{DeviceActivity, DeviceEvent, DeviceState, EventKind, IntervalHeader};
-use crate::judge::{Evidence, Judged, Verdict, high_memory_pressure_pct};
+use crate::judge::{Judged, Verdict, high_memory_pressure_pct};
 use crate::metrics::{CpuPercentages, Interval};
 use crate::quantities::Quantity;
 use crate::quantities::device::*;
@@ -141,12 +142,10 @@ pub(super) struct Message {
     pub(super) emphasis: Emphasis,
 }
 
-/// Returns whether a device is stalled because a task waits for it.
+/// Returns whether a device is stalled because a task waits for it, although nothing is in flight.
 fn has_waiting_task(activity: &DeviceActivity) -> bool {
-    let evidence = &activity.judged.assessment().evidence;
-    evidence
-        .iter()
-        .any(|one| matches!(one, Evidence::TaskWaits { .. }))
+    let is_frozen = (activity.incident.as_ref()).is_some_and(|one| one.told.cause == Cause::Frozen);
+    is_frozen && activity.judged.verdict() == Some(Verdict::Stalled)
 }
 
 impl Message {
@@ -199,7 +198,7 @@ impl Message {
         // A stall that has lasted since the beginning of an incident began as early as that.
         let sign = match &activity.incident {
             Some(ongoing) if activity.stalled_s >= ongoing.lasted_s - TOLERANCE_S => {
-                sign_of_begin(&ongoing.incident)
+                sign_of_begin(&ongoing.told)
             }
             _ => "",
         };

@@ -15,7 +15,7 @@ use crate::quantities::Quantity;
 use crate::quantities::device::{DISCARDS_PER_S, FLUSHES_PER_S};
 use crate::report::evidence::{
     HostTrouble, at_limit_text, cgroup_limit_text, health_text, host_texts, incident_parts,
-    present_harm, timed_evidence_sentences, user_text,
+    timed_evidence_sentences, user_text,
 };
 use crate::report::layout::number_format::percent;
 use crate::report::layout::sentence_numbers::counted;
@@ -359,12 +359,7 @@ impl TableWriter {
         if !ongoing.is_victim || line.shown_verdict() <= Some(Verdict::Ok) {
             return;
         }
-        let harm = present_harm(&ongoing.incident, line.stats());
-        self.push_parts(
-            &incident_parts(&ongoing.incident, &harm),
-            Emphasis::Warning,
-            out,
-        );
+        self.push_parts(&incident_parts(&ongoing.told), Emphasis::Warning, out);
     }
 
     /// Appends the parts of a sentence. A screen leaves out those that do not fit on two lines, but never the first.

@@ -18,8 +18,9 @@ use jiff::Timestamp;
 
 use crate::attribution::Limit;
 use crate::counters::{Columns, Counters};
-use crate::intervals::{Cause, Incident};
+use crate::incidents::Told;
 use crate::judge::{Compared, RateUnit, Verdict};
+use crate::report::json_csv::owner_paths;
 use crate::sanitize::sanitize;
 use crate::totals::{
     Buckets, DeviceSnapshot, LATENCY_BOUNDS_MS, LimitedCgroup, MetricsSnapshot, QUEUE_BOUNDS,
@@ -328,16 +329,16 @@ impl Metrics<'_> {
         }
     }
 
-    fn incident(&mut self, incident: &Incident) {
-        let Some(begin) = incident.begin.at else {
+    fn incident(&mut self, told: &Told) {
+        let Some(begin) = told.begin.at else {
             return;
         };
-        let begin_is_known = incident.begin_is_known.to_string();
+        let begin_is_known = told.begin_is_known.to_string();
         let labels = [
-            ("incident", &*incident.id.to_string()),
-            ("victim", &incident.victim.device),
-            ("cause", incident.cause.as_ref().map_or("", Cause::name)),
-            ("owner", incident.owner.as_deref().unwrap_or_default()),
+            ("incident", &*told.id.to_string()),
+            ("victim", &told.victim.device),
+            ("cause", told.cause.name()),
+            ("owner", &owner_paths(told).unwrap_or_default()),
             ("begin_known", &begin_is_known),
         ];
         self.push(&labels, Value::Real(begin.as_millisecond() as f64 / 1e3));

@@ -7,7 +7,7 @@ use super::Family;
 use super::*;
 use crate::attribution::{Limit, LimitSource};
 use crate::counters::{Columns, Counters, Pressure, Requests};
-use crate::intervals::{Cause, DeviceNames, Incident, Moment};
+use crate::incidents::{Because, Cause, Moment, Owner, Told};
 use crate::judge::{BaselineSource, Compared, IoDirection, RateUnit};
 use crate::topology::Node;
 use crate::totals::{DeviceInfo, DeviceSnapshot, DeviceTotals, LimitedCgroup};
@@ -58,15 +58,21 @@ fn device(name: &str) -> DeviceSnapshot {
             limit(IoDirection::Both, RateUnit::Kib, LimitSource::Inferred),
         ],
         over_peers: [Some(1.25), Some(2.0)],
-        incident: Some(Arc::new(Incident {
+        incident: Some(Arc::new(Told {
             begin: Moment {
                 at: "2026-11-22T07:59:00.5Z".parse().ok(),
                 ..Moment::default()
             },
             begin_is_known: false,
-            cause: Some(Cause::DeviceBelow(DeviceNames::without_alias("sdb"))),
-            owner: Some("/tenant".into()),
-            ..Incident::example()
+            cause: Cause::Load,
+            owner: Some(Owner {
+                cgroups: vec!["/tenant".into()],
+                program: None,
+                rise_kib_per_s: 100.0,
+                because: Because::DeviceBytes,
+                is_by_share: false,
+            }),
+            ..Told::example()
         })),
     }
 }
@@ -133,7 +139,7 @@ fn a_scrape_has_every_metric_in_the_text_format() {
     assert!(text.contains("# TYPE blkstat_disk_read_bytes_total counter\n"));
     assert!(text.contains("# TYPE blkstat_disk_interval_queue histogram\n"));
     for line in [
-        "blkstat_disk_incident_begin_timestamp_seconds{device=\"dm-0\",incident=\"1\",victim=\"sda\",cause=\"device_below\",owner=\"/tenant\",begin_known=\"false\"} 1795334340.5",
+        "blkstat_disk_incident_begin_timestamp_seconds{device=\"dm-0\",incident=\"1\",victim=\"sda\",cause=\"load\",owner=\"/tenant\",begin_known=\"false\"} 1795334340.5",
         "blkstat_disk_info{device=\"sda\",name=\"vg0-root\",kind=\"disk\",role=\"physical\",model=\"\",serial=\"\",identity=\"\"} 1",
         "blkstat_disk_read_bytes_total{device=\"sda\"} 40960",
         "blkstat_disk_read_time_seconds_total{device=\"sda\"} 0.03",

@@ -10,7 +10,7 @@ use super::{TextLine, put_in, put_line, put_right};
 use crate::intervals::{DeviceInterval, IntervalRows};
 use crate::judge::Verdict;
 use crate::report::evidence::{
-    host_texts, incident_parts, present_harm, sign_of_begin, timed_evidence_sentences,
+    host_texts, incident_parts, sign_of_begin, timed_evidence_sentences,
 };
 use crate::report::layout::sentence_numbers::duration;
 use crate::report::layout::{ellipsize, time_of_day, wrap};
@@ -173,7 +173,7 @@ impl App {
         if verdict.is_trouble {
             let sign = device
                 .incident()
-                .map_or("", |ongoing| sign_of_begin(&ongoing.incident));
+                .map_or("", |ongoing| sign_of_begin(&ongoing.told));
             for_s = format!(" for {sign}{}", duration(lasted_s(device).round()));
         }
 
@@ -199,14 +199,11 @@ impl App {
             return;
         };
         if let Some(ongoing) = &activity.incident {
-            let incident = &ongoing.incident;
             let mut parts = Vec::new();
-            let mut stats = Some(&activity.judged.interval);
             if !ongoing.is_victim {
                 parts.push(see_text(ongoing));
-                stats = None;
             }
-            parts.extend(incident_parts(incident, &present_harm(incident, stats)));
+            parts.extend(incident_parts(&ongoing.told));
             let style = self.options.theme.emphasis(Emphasis::Warning);
             push_wrapped(&parts.join("; "), shown.width, style, lines);
         }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::attribution::{Attribution, CgroupUse, DeviceUse, IoRates};
-use crate::intervals::DeviceNames;
+use crate::topology::DeviceNames;
 use crate::topology::Node;
 
 /// A pseudo-random number below `below`, the next after `seed` (Numerical Recipes' generator).
@@ -177,7 +177,6 @@ fn busy(stats: Interval, seed: &mut u64) -> DeviceState {
             evidence(IoDirection::Writes, &stats.writes, writes),
             evidence(IoDirection::Flushes, &stats.flushes, flushes),
         ],
-        late_s: 0.0,
     };
     let activity = DeviceActivity::example(stats, assessment);
     DeviceState::Active(Box::new(activity))

@@ -19,9 +19,10 @@ use super::theme::{ColorDepth, Theme};
 use super::{TEXT_FRACTION, live_history_bytes};
 use crate::clock::RealClock;
 use crate::counters::{Columns, Counters, Requests};
+use crate::incidents::Told;
 use crate::intervals::{
     BaselineStore, Detail, DeviceActivity, DeviceInterval, DeviceSelection, DeviceState,
-    IncidentSummary, IntervalHeader, IntervalRows, Intervals, NextInterval,
+    IntervalHeader, IntervalRows, Intervals, NextInterval,
 };
 use crate::judge::{Assessment, BaselineSource, Evidence, IoDirection, Latency, Verdict};
 use crate::metrics::{Completed, Interval};
@@ -44,7 +45,7 @@ fn frames_of(
     capture: &str,
     all: bool,
     mut see: impl FnMut(&IntervalRows),
-) -> (Vec<Pushed>, Vec<IncidentSummary>) {
+) -> (Vec<Pushed>, Vec<Told>) {
     let input = Input {
         from: Some(Path::new("fixtures").join(capture)),
         ..Input::default()
@@ -70,7 +71,7 @@ fn frames_of(
             NextInterval::Signal(_) => unreachable!(),
         }
     }
-    (frames, intervals.events().incidents)
+    (frames, intervals.incidents().list)
 }
 
 fn app(source: Source) -> App {
@@ -387,7 +388,7 @@ fn incidents_and_the_worst_interval_are_found() {
     press(&mut app, "0[");
     assert!(text(&mut app).contains("no earlier incident kept; 7 were too many"));
     press(&mut app, "0w");
-    let worst = app.incidents.iter().map(|one| one.verdict).max();
+    let worst = app.incidents.iter().map(|one| one.word).max();
     let row = app
         .rows()
         .listed

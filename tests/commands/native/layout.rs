@@ -100,7 +100,7 @@ fn latency_pressure_and_verdicts_have_colors_and_util_has_none() {
     for colored in [
         "\u{1b}[1;31m18.2ms\u{1b}[0m",
         "\u{1b}[1;31m56.4x\u{1b}[0m",
-        "\u{1b}[1;31mcapped 41s\u{1b}[0m",
+        "\u{1b}[1;31mcapped 40s\u{1b}[0m",
         "  96%  100%",
         " 0.2%  ",
     ] {

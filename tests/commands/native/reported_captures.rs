@@ -193,11 +193,11 @@ fn a_volume_whose_credits_are_spent_has_the_limit_that_holds_now_and_the_rate_be
     for (rates, expected) in [
         (
             [3000, 100, 100],
-            "xvdf stays at 100 writes/s (3,000 writes/s before), as if limited; writes take 80.0 ms",
+            "xvdf stays at 100 writes/s (was 3,000), as if limited; writes take 80.0 ms",
         ),
         (
             [3000, 500, 100],
-            "xvdf stays at 100 writes/s (500 writes/s before), as if limited; writes take",
+            "xvdf stays at 100 writes/s (was 3,000), as if limited; writes take",
         ),
     ] {
         let text = capture(180, |second| {

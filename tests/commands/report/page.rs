@@ -51,14 +51,14 @@ fn the_worst_incident_is_the_headline() {
     let headline = text_of(&page, "h1");
     assert_eq!(
         headline,
-        "loop0 capped since 2026-11-20 18:22:28 UTC (41 s, capped for 35 s, ongoing)."
+        "loop0 capped since 2026-11-20 18:22:29 UTC (40 s, ongoing)."
     );
     let harm =
-        "loop0 stays at 3,000 reads/s, as if limited; reads take 8.18 ms (was 524 µs); queue 23.7.";
+        "loop0 stays at 3,000 reads/s, as if limited; reads take 8.37 ms (was 319 µs), queue 24.7.";
     assert!(text_of(&page, "header").contains(harm));
     let header = text_of(&page, "header");
     assert!(
-        header.contains("Peak: reads 21.2 ms, queue 63.6. On average 2,899 reads/s, 11.3 MiB/s."),
+        header.contains("Peak: reads 21.2 ms, queue 63.6. On average 2,904 reads/s, 11.3 MiB/s."),
         "{header}"
     );
     assert!(page.contains(&format!(
@@ -80,10 +80,7 @@ fn the_longer_trouble_is_the_headline_and_a_short_stall_is_named() {
     let headline = text_of(&page, "h1");
     assert!(headline.starts_with("loop0 capped "), "{headline}");
     let header = text_of(&page, "header");
-    assert!(
-        header.contains("2 other incidents on 2 devices: sdx stalled at "),
-        "{header}"
-    );
+    assert!(header.contains("; sdx stalled at "), "{header}");
 }
 
 #[test]
@@ -204,8 +201,13 @@ fn page_text_and_json_agree_on_the_worst_device_and_event() {
                 "{part}: {header}"
             );
         }
-        assert!(text.starts_with(&worst.0), "{text}");
-        let one_line = text.split_once("\n\n").unwrap().0.replace('\n', " ");
+        // Facts of the host come before it.
+        let from = text.find(&worst.0).unwrap();
+        let one_line = text[from..]
+            .split_once("\n\n")
+            .unwrap()
+            .0
+            .replace('\n', " ");
         assert!(one_line.contains(&worst.1), "{one_line}: {worst:?}");
         if said.len() > 1 {
             let list = text.split_once("\nIncidents\n").unwrap().1;
@@ -235,7 +237,7 @@ fn trouble_from_before_the_page_says_so() {
     let capture = "fixtures/captures/capped-3000.txt";
     let cut = text_of(&page(&format!("{capture} --begin +40s"), ""), "h1");
     assert!(
-        cut.contains(" since 2026-11-20 18:22:28 UTC (") && cut.contains(", ongoing)"),
+        cut.contains(" since 2026-11-20 18:22:29 UTC (") && cut.contains(", ongoing)"),
         "{cut}"
     );
     // Without the samples before, nobody knows when it began, although it is known to be trouble.
@@ -383,7 +385,10 @@ fn the_limit_is_drawn_where_it_acts() {
         header.contains("; the limit is that of orders-db.service, not of the device."),
         "{header}"
     );
-    assert!(header.contains("What to do: raise it in "), "{header}");
+    assert!(
+        header.contains("What to do: unless it is meant, raise it in "),
+        "{header}"
+    );
 }
 
 #[test]

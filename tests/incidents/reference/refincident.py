@@ -198,6 +198,7 @@ def join(d, eps):
             same = i["cause"] == e["cause"] or {i["cause"][0], e["cause"][0]} <= {"queue", "cpu", "used", "capped"} or {i["cause"][0], e["cause"][0]} <= {"stall", "suspended", "frozen"}
             c0, over = e["cause"][0], min(z, i["end"]) - max(b, i["begin"])
             near = over >= -PATIENCE if c0 in STATED else over >= max(-1.5, HALF * min(z - b, i["end"] - i["begin"]) - 1.5) and any(d.stack(e["device"], m) for m in i["members"])
+            near |= e["device"] in i["members"] and over >= -PATIENCE and {c0, i["cause"][0]} <= {"queue", "capped"}     # what a device does goes over into the other
             if same and near and not (i["cause"][0] == "cpu" and e["cause"][0] == "queue" and b - i["begin"] > PATIENCE):
                 m = i["members"].setdefault(e["device"], {}); m.update({**e["bad"], **m}); i["end"] = max(z, i["end"])
                 if i["cause"][0] in ("cpu", "used") and e["cause"][0] in ("queue", "capped") or e["cause"][0] == "suspended": i["cause"] = e["cause"]; i["begin"] = min(i["begin"], b) if b - i["begin"] <= PATIENCE else b
@@ -293,12 +294,12 @@ def describe(d, i):
     weak = starved and not owner and kind in ("queue", "cpu") and (kind == "cpu" or i["queue"] < FEW or util < BURST)
     if weak: i["cause"] = ("cpu",)
     elif kind in ("queue", "cpu"):
-        i["cause"] = ("swap",) if swap else ("load",) if owner else ("less",) if fell else ("cpu",) if kind == "cpu" else ("unknown",)
+        i["cause"] = ("swap",) if swap else ("capped",) if i["word"] == "capped" and kind == "queue" else ("load",) if owner else ("less",) if fell else ("cpu",) if kind == "cpu" else ("unknown",)
         if i["cause"][0] == "less": i["word"] = "slow"
     elif kind == "used" and swap: i["cause"] = ("swap",)
     i["seconds"] = round(sum(r[t]["elapsed_s"] for t in mem[v])); mult = i["now_ms"] / i["was_ms"] if i["now_ms"] and i["was_ms"] else 2
     i["harm"] = round((e - b + 1 if i["word"] == "stalled" else i["seconds"]) * (1 if i["word"] in ("stalled", "throttled") else max(.1, 1 - 1 / max(1.01, mult))) * min(tasks, 8), 1)
-    i["tasks"] = tasks; i["begin_known"] = b - min(d.t) > 1.5; i["ongoing"] = max(d.t) - e < PATIENCE
+    i["tasks"] = tasks; i["begin_known"] = b - min(d.t) > 1.5; i["ongoing"] = max(d.t) - e < (1.6 * d.step if kind in ("stall", "suspended", "frozen") else PATIENCE)
     i["device_s"] = {m: dict(collections.Counter(w.values())) for m, w in mem.items()}
     return i
 
