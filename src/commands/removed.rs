@@ -188,6 +188,7 @@ pub(super) fn find_removed(error: &clap::Error, words: &[&str]) -> Option<&'stat
     }
     let command = named_command(words);
     let command = command.as_deref().unwrap_or(VIEW);
-    let is_meant = |one: &&Removed| one.option == option && [command, ANY].contains(&one.command);
-    REMOVED.iter().find(is_meant)
+    REMOVED
+        .iter()
+        .find(|one| one.option == option && (one.command == command || one.command == ANY))
 }

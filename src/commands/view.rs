@@ -164,8 +164,8 @@ fn fields_text(width: usize) -> String {
     const NAME_WIDTH: usize = 25;
     const TITLE_WIDTH: usize = 9;
     let mut text = String::from(
-        "Names for -o, with the titles of columns, which -o also takes, as it does the names of iostat.\n\
-         What has no title is only in JSON, CSV and lines of InfluxDB.\n\n",
+        "Names for -o, which also takes the titles of columns and the names of iostat.\n\
+         What has no title here is only in JSON, CSV and lines of InfluxDB.\n\n",
     );
     for (name, meaning) in all_fields() {
         let title = title_of_field(name).unwrap_or_default();
