@@ -12,9 +12,9 @@ mod line_kind;
 mod logs;
 mod normal;
 pub mod proc_files;
-mod range_copy;
 mod reader;
 mod recorded_scan;
+mod sample_times;
 mod scan_growth;
 
 use std::collections::HashSet;
@@ -28,9 +28,9 @@ pub use self::diskstats_line::{LineError, parse_line, write_line};
 pub use self::excerpt::Excerpt;
 pub use self::logs::LogFacts;
 pub use self::normal::time_form::LocalTimes;
-pub use self::range_copy::{copy_range, scan_times};
 pub use self::reader::{CaptureState, Reader};
 pub use self::recorded_scan::ScanWriter;
+pub use self::sample_times::scan_times;
 
 /// Parses the text of /proc/diskstats into the devices of `sample`, reusing its memory.
 ///

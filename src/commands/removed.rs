@@ -46,6 +46,11 @@ pub const REMOVED: &[Removed] = &[
         instead: SATURATION,
     },
     Removed {
+        command: ANY,
+        option: "--realtime",
+        instead: "recordings are no longer played; in 'blkstat top' the keys left, right, [, ] and w step through one",
+    },
+    Removed {
         command: VIEW,
         option: "--all-columns",
         instead: "'--width 300' has space for every column, and '-o COLUMN,...' chooses some",

@@ -159,7 +159,7 @@ fn default_output(from: Option<&Path>, host: &Host, context: &mut RunContext<'_>
 }
 
 /// Returns the beginning of the name of a file: `blkstat-HOST-DATE-TIME`, without the domain of the host.
-pub(super) fn base_name(host: &str, at: Timestamp, zone: &TimeZone) -> String {
+fn base_name(host: &str, at: Timestamp, zone: &TimeZone) -> String {
     let mut plain = String::new();
     for c in host.chars() {
         if c == '.' || plain.len() == 64 {

@@ -7,7 +7,6 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use regex_lite::Regex;
 
@@ -54,10 +53,6 @@ pub(crate) enum Action {
     Redraw,
     /// Take samples of the running system at another interval.
     ChangeInterval(Duration),
-    /// Start a recording, or stop it.
-    ToggleRecording,
-    /// Export the samples between two times to a recording. `None` if the samples have no times.
-    Export(Option<(Timestamp, Timestamp)>),
 }
 
 /// The order of the list with the most severe verdict first; devices with equal ones are in the order of the table.
@@ -98,16 +93,6 @@ impl Prompt {
     }
 }
 
-/// The units of throughput: the title and the amount per KiB. The first is that of the table.
-const THROUGHPUT_UNITS: [(&str, f64); 3] = [
-    ("MiB/s", 1.0 / 1024.0),
-    ("KiB/s", 1.0),
-    ("Mbit/s", 1024.0 * 8.0 / 1e6),
-];
-
-/// The speeds at which a recording plays: seconds of the recording per second.
-pub(crate) const PLAY_SPEEDS: [f64; 4] = [1.0, 2.0, 10.0, 60.0];
-
 /// How the screen was started.
 pub(crate) struct AppOptions {
     pub(crate) source: Source,
@@ -122,8 +107,6 @@ pub(crate) struct AppOptions {
     pub(crate) sort: &'static str,
     /// True if devices that are ok or idle are not listed.
     pub(crate) folds: bool,
-    /// True if a capture plays at the recorded speed from its beginning.
-    pub(crate) plays: bool,
     /// The memory for intervals, in bytes, and the seconds for which they are kept.
     pub(crate) history: (usize, f64),
 }
@@ -140,24 +123,18 @@ pub(crate) struct App {
     /// The first line of the list, or of a page of text, that is shown.
     pub(crate) scroll: usize,
     pub(crate) is_tree: bool,
-    /// The chosen unit of throughput, as an index.
-    unit: usize,
     pub(crate) filter: Option<(String, Regex)>,
     pub(crate) prompt: Option<Prompt>,
     /// The incidents so far, in the order in which they began.
     pub(crate) incidents: Vec<Told>,
     /// The number of earlier incidents that are no longer kept.
     pub(crate) dropped_incidents: u64,
-    /// The file of the recording, and its samples or the reason why nothing is written at present.
-    pub(crate) recording: Option<String>,
     /// A message, and the time until which it is shown.
     pub(crate) message: Option<(String, f64)>,
     /// The fraction of a capture that has been read; `None` when all of it has.
     pub(crate) progress: Option<f64>,
     /// The reason why there are no more samples; `None` while there are.
     pub(crate) ended: Option<String>,
-    /// Speed of the replay, as an index; `None` while it does not play.
-    pub(super) playing: Option<usize>,
     /// The time on the monotonic clock, and that of the last interval.
     pub(crate) now_s: f64,
     pub(crate) arrived_s: Option<f64>,
@@ -172,7 +149,6 @@ impl App {
     /// Creates the state before the first interval.
     pub(crate) fn new(options: AppOptions) -> Self {
         let (max_bytes, max_seconds) = options.history;
-        let playing = options.plays.then_some(0);
         Self {
             history: History::new(max_seconds, max_bytes),
             cursor: None,
@@ -181,19 +157,16 @@ impl App {
             selected: None,
             scroll: 0,
             is_tree: false,
-            unit: 0,
             filter: None,
             prompt: None,
             incidents: Vec::new(),
             dropped_incidents: 0,
-            recording: None,
             message: None,
             progress: (options.source != Source::Live).then_some(0.0),
             ended: None,
-            playing,
             now_s: 0.0,
             arrived_s: None,
-            has_moved: playing.is_some(),
+            has_moved: false,
             has_selected: false,
             size: (80, 24),
             regions: Regions::default(),
@@ -208,7 +181,6 @@ impl App {
         let Some(frame) = self.history.newest() else {
             return;
         };
-        let end_s = frame.span.end_s;
         let mut message = None;
         if self.options.source == Source::Live {
             message = self.late_text(frame);
@@ -220,9 +192,6 @@ impl App {
             && self.follows()
         {
             self.say(message);
-        }
-        if self.playing.is_some() && self.cursor.is_none() {
-            self.cursor = Some(end_s);
         }
     }
 
@@ -247,11 +216,6 @@ impl App {
     /// Returns whether the screen follows the newest interval.
     pub(crate) fn follows(&self) -> bool {
         self.cursor.is_none()
-    }
-
-    /// The speed of the replay; `None` while it does not play.
-    pub(crate) fn play_speed(&self) -> Option<f64> {
-        self.playing.map(|at| PLAY_SPEEDS[at])
     }
 
     /// Returns the value by which the list is sorted: the device with the largest comes first.
@@ -290,17 +254,6 @@ impl App {
         Some(format!("sample late by {}", duration(late_s)))
     }
 
-    /// Switches to the next unit of throughput.
-    pub(crate) fn change_unit(&mut self) {
-        self.unit = (self.unit + 1) % THROUGHPUT_UNITS.len();
-        self.say(format!("throughput in {}", self.throughput_unit().0));
-    }
-
-    /// The title of the chosen unit of throughput, and the amount per KiB.
-    pub(crate) fn throughput_unit(&self) -> (&'static str, f64) {
-        THROUGHPUT_UNITS[self.unit]
-    }
-
     /// Sets the filter of device names; an empty text lists all. A text that is not a regular expression is searched
     /// literally.
     pub(crate) fn set_filter(&mut self, text: &str) {
@@ -323,14 +276,6 @@ impl App {
             "'{}' is not a regular expression: {error}",
             sanitize(text)
         ))
-    }
-
-    /// The range of time that the charts show; `None` without a wall clock.
-    pub(crate) fn shown_range(&self) -> Option<(Timestamp, Timestamp)> {
-        let (begin_s, end_s) = self.axis.window();
-        let begin = self.history.at(begin_s + 1e-6)?.rows.header.start?;
-        let end = self.history.at(end_s)?.end()?;
-        Some((begin, end))
     }
 }
 

@@ -1,15 +1,11 @@
 //! The intervals so far: exact ones for as long as memory permits, and earlier time as sums, which become longer the more time
-//! there is; and the samples of the running system as compressed text, for recordings that begin in the past.
+//! there is.
 //!
 //! Time is counted in seconds of all intervals so far (`_s`), as in events: breaks in time have no length.
 
 use std::collections::VecDeque;
-use std::io::{Read, Write};
 use std::sync::Arc;
 
-use flate2::Compression;
-use flate2::read::DeflateDecoder;
-use flate2::write::DeflateEncoder;
 use jiff::Timestamp;
 
 use crate::attribution::Attribution;
@@ -273,131 +269,6 @@ impl Column<'_> {
     }
 }
 
-#[derive(Clone, Debug)]
-struct Stored {
-    /// The time at which it was taken; `None` if it is not known.
-    at: Option<Timestamp>,
-    /// The compressed header that it needs.
-    header: Arc<[u8]>,
-    /// Its compressed text.
-    text: Arc<[u8]>,
-}
-
-impl Stored {
-    /// Its memory if the sample before or after it is `neighbor`, with which it may share the header.
-    fn memory(&self, neighbor: Option<&Self>) -> usize {
-        let shares_header = neighbor.is_some_and(|one| Arc::ptr_eq(&one.header, &self.header));
-        let header = if shares_header { 0 } else { self.header.len() };
-        size_of::<Self>() + header + self.text.len()
-    }
-}
-
-/// Returns the seconds between two times; 0 if one is not known.
-fn seconds_between(earlier: Option<Timestamp>, later: Option<Timestamp>) -> f64 {
-    match (earlier, later) {
-        (Some(earlier), Some(later)) => later.duration_since(earlier).as_secs_f64(),
-        _ => 0.0,
-    }
-}
-
-/// Samples as compressed text, oldest first. A copy shares their memory.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct SampleTexts {
-    samples: VecDeque<Stored>,
-}
-
-/// The samples so far.
-pub(crate) struct TextHistory {
-    pub(crate) texts: SampleTexts,
-    bytes: usize,
-    pub(crate) max_bytes: usize,
-    max_seconds: f64,
-    /// Kept for all samples: its memory is large and aligned, and glibc before 2.38 fits no such block into the hole that
-    /// another one has left.
-    encoder: DeflateEncoder<Vec<u8>>,
-}
-
-impl TextHistory {
-    /// Creates an empty list for these seconds and at most about this memory in bytes.
-    pub(crate) fn new(max_seconds: f64, max_bytes: usize) -> Self {
-        Self {
-            texts: SampleTexts::default(),
-            bytes: 0,
-            max_bytes,
-            max_seconds,
-            encoder: DeflateEncoder::new(Vec::new(), Compression::new(3)),
-        }
-    }
-
-    /// Adds the text of a sample, and the header before it if it needs another one.
-    pub(crate) fn push(&mut self, at: Option<Timestamp>, header: &[u8], text: &[u8]) {
-        let text = self.compress(text);
-        let header = match self.texts.samples.back() {
-            Some(last) if header.is_empty() => Arc::clone(&last.header),
-            _ => self.compress(header),
-        };
-        let sample = Stored { at, header, text };
-        let samples = &mut self.texts.samples;
-        self.bytes += sample.memory(samples.back());
-        samples.push_back(sample);
-        while samples.len() > 1
-            && let Some(oldest) = samples.front()
-            && (self.bytes > self.max_bytes || seconds_between(oldest.at, at) > self.max_seconds)
-        {
-            self.bytes -= oldest.memory(samples.get(1));
-            samples.pop_front();
-        }
-    }
-
-    fn compress(&mut self, text: &[u8]) -> Arc<[u8]> {
-        // Writing to memory cannot fail.
-        let _ = self.encoder.write_all(text);
-        self.encoder.reset(Vec::new()).unwrap_or_default().into()
-    }
-
-    /// The memory of the compressed texts and headers.
-    pub(crate) fn memory(&self) -> usize {
-        self.bytes
-    }
-}
-
-impl SampleTexts {
-    pub(crate) fn len(&self) -> u64 {
-        self.samples.len() as u64
-    }
-
-    /// Returns the samples from one time to another.
-    pub(crate) fn within(mut self, (begin, end): (Timestamp, Timestamp)) -> Self {
-        self.samples
-            .retain(|sample| sample.at.is_some_and(|at| (begin..=end).contains(&at)));
-        self
-    }
-
-    /// Passes a recording of the samples to `take`, in parts. The first begins with a header.
-    ///
-    /// # Errors
-    /// Those of `take`.
-    pub(crate) fn try_for_each<E>(
-        &self,
-        mut take: impl FnMut(&[u8]) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let mut header: Option<&Arc<[u8]>> = None;
-        let mut text = Vec::new();
-        for sample in &self.samples {
-            text.clear();
-            let is_same_header = header.is_some_and(|last| Arc::ptr_eq(last, &sample.header));
-            if !is_same_header {
-                header = Some(&sample.header);
-                let _ = DeflateDecoder::new(&*sample.header).read_to_end(&mut text);
-            }
-            // Data compressed here is valid.
-            let _ = DeflateDecoder::new(&*sample.text).read_to_end(&mut text);
-            take(&text)?;
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod memory_tests {
     use super::*;
@@ -472,88 +343,5 @@ mod column_tests {
             assert!(column.extent(&WRITE_AWAIT_MS).is_empty());
             assert!(history.column("sdb", 4.0, 0).is_empty());
         }
-    }
-}
-
-#[cfg(test)]
-mod texts_tests {
-    use super::*;
-
-    fn text_of(texts: &SampleTexts, (begin, end): (i64, i64)) -> String {
-        let at = |second| Timestamp::from_second(second).unwrap();
-        let mut all = Vec::new();
-        let take = |text: &[u8]| -> Result<(), std::convert::Infallible> {
-            all.extend_from_slice(text);
-            Ok(())
-        };
-        texts
-            .clone()
-            .within((at(begin), at(end)))
-            .try_for_each(take)
-            .unwrap();
-        String::from_utf8(all).unwrap()
-    }
-
-    #[test]
-    fn a_recording_of_any_part_begins_with_the_header_that_it_needs() {
-        let mut texts = TextHistory::new(3600.0, 1 << 20);
-        for second in 0..200 {
-            let header = match second {
-                0 => "header 1\n",
-                100 => "header 2\n",
-                _ => "",
-            };
-            let at = Timestamp::from_second(second).ok();
-            texts.push(
-                at,
-                header.as_bytes(),
-                format!("sample {second}\n").as_bytes(),
-            );
-        }
-        assert_eq!(
-            text_of(&texts.texts, (5, 6)),
-            "header 1\nsample 5\nsample 6\n"
-        );
-        assert_eq!(
-            text_of(&texts.texts, (150, 151)),
-            "header 2\nsample 150\nsample 151\n"
-        );
-        assert_eq!(
-            text_of(&texts.texts, (99, 100)),
-            "header 1\nsample 99\nheader 2\nsample 100\n"
-        );
-        let all = text_of(&texts.texts, (0, 999));
-        assert_eq!(all.lines().count(), 202);
-        assert!(all.starts_with("header 1\nsample 0\n"), "{all}");
-    }
-
-    #[test]
-    fn headers_count_towards_the_memory() {
-        let max_bytes = 100_000;
-        let mut texts = TextHistory::new(3600.0, max_bytes);
-        for change in 0..1000_u32 {
-            let header: String = (1..200).map(|word| (word * change).to_string()).collect();
-            texts.push(None, header.as_bytes(), b"sample");
-        }
-        let samples = &texts.texts.samples;
-        let bytes: usize = samples.iter().map(|sample| sample.header.len()).sum();
-        assert!((max_bytes / 2..max_bytes).contains(&bytes), "{bytes}");
-    }
-
-    #[test]
-    fn old_samples_are_dropped() {
-        let mut texts = TextHistory::new(120.0, 1 << 20);
-        for second in 0..600 {
-            texts.push(
-                Timestamp::from_second(second).ok(),
-                b"",
-                format!("sample {second}\n").as_bytes(),
-            );
-        }
-        let all = text_of(&texts.texts, (0, 999));
-        assert!(
-            !all.contains("sample 478\n") && all.contains("sample 480\n"),
-            "{all}"
-        );
     }
 }

@@ -204,7 +204,7 @@ fn parse_mouse(parameters: &str, letter: u8) -> Option<Event> {
 }
 
 /// The keys for the help: each with its meaning, below headings without one.
-pub(crate) const KEYS: [(&str, &str); 31] = [
+pub(crate) const KEYS: [(&str, &str); 26] = [
     ("Devices", ""),
     ("up down, k j", "select a device; PgUp PgDn by a page"),
     ("g G, Home End", "first and last device"),
@@ -219,9 +219,8 @@ pub(crate) const KEYS: [(&str, &str); 31] = [
     ),
     ("f", "fold or unfold devices that are ok or idle"),
     ("t", "tree of disks and the devices stacked on them"),
-    ("u", "throughput in MiB/s, KiB/s or Mbit/s"),
     ("Time", ""),
-    ("p, space", "pause; a recording plays or stops"),
+    ("p, space", "pause the running system, or go on"),
     (
         "left right, h l",
         "back and forward by an interval; Shift by 10 s, Ctrl by a minute",
@@ -239,13 +238,6 @@ pub(crate) const KEYS: [(&str, &str); 31] = [
         "+ -",
         "longer and shorter interval of the running system, from 0.1 s to a minute",
     ),
-    ("x", "speed of a recording that plays"),
-    ("Files", ""),
-    (
-        "r",
-        "start a recording that begins with the history, or stop it",
-    ),
-    ("e", "export the time shown as a recording"),
     ("Mouse", ""),
     (
         "click",
@@ -299,13 +291,6 @@ impl App {
                 };
                 self.scroll = 0;
             }
-            Key::Char('r') if self.options.source == Source::Live => {
-                return Some(Action::ToggleRecording);
-            }
-            Key::Char('r') => {
-                self.say("only the running system can be recorded; e exports a part of a recording")
-            }
-            Key::Char('e') => return Some(Action::Export(self.shown_range())),
             Key::Char('/') => {
                 let text = self.filter.as_ref().map_or("", |(text, _)| text);
                 self.prompt = Some(Prompt::new(Question::Filter, text));
@@ -328,7 +313,6 @@ impl App {
             Key::Char('Z') => self.axis.zoom(false),
             Key::Char('+' | '=') => return self.change_interval(true),
             Key::Char('-') => return self.change_interval(false),
-            Key::Char('x') => self.change_speed(),
             key if self.page == Page::Help => self.scroll_text(key),
             Key::Up | Key::Char('k') => self.select_by(-1),
             Key::Down | Key::Char('j') => self.select_by(1),
@@ -347,7 +331,6 @@ impl App {
                     "list of devices"
                 });
             }
-            Key::Char('u') => self.change_unit(),
             Key::Char(c) => self.say(format!("{c} has no meaning here; ? shows the keys")),
             Key::Backspace | Key::Ctrl(_) => {}
         }

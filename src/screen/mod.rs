@@ -22,16 +22,16 @@ mod theme;
 mod time_axis;
 
 pub(crate) use app::{Action, App, AppOptions, BY_VERDICT, Source};
-pub(crate) use history::{SampleTexts, TextHistory, is_trouble};
+pub(crate) use history::is_trouble;
 #[cfg(debug_assertions)]
 pub(crate) use keys::Key;
 pub(crate) use keys::{Event, InputParser};
 pub(crate) use terminal::Screen;
 pub(crate) use theme::Theme;
 
-/// The seconds for which the intervals and samples of the running system are kept exactly.
+/// The seconds for which the intervals of the running system are kept exactly.
 pub(crate) const LIVE_HISTORY_S: f64 = 3600.0;
-/// The memory for intervals and samples of the running system in bytes, however short the interval. With the program itself,
+/// The memory for intervals of the running system in bytes, however short the interval. With the program itself,
 /// what is known of each device, and the incidents, it makes 64 MiB for 500 devices.
 pub(crate) fn live_history_bytes(devices: usize, incidents: usize) -> usize {
     const WITHOUT_DEVICES: usize = 46 << 20;
@@ -44,6 +44,3 @@ pub(crate) fn live_history_bytes(devices: usize, incidents: usize) -> usize {
         .saturating_sub(devices * OF_DEVICE + incidents * OF_INCIDENT)
         .max(LEAST)
 }
-
-/// The part of this memory that samples as text may take.
-pub(crate) const TEXT_FRACTION: usize = 3;

@@ -1,8 +1,8 @@
-//! Moves in time (by steps, to times of day, to events and to the worst interval), and the replay.
+//! Moves in time (by steps, to times of day, to events and to the worst interval).
 
 use jiff::Timestamp;
 
-use super::app::{App, PLAY_SPEEDS, Page, Source};
+use super::app::{App, Page, Source};
 use super::history::{is_trouble, lasted_s};
 use crate::incidents::Told;
 use crate::intervals::DeviceInterval;
@@ -49,60 +49,27 @@ impl App {
         self.history.newest().map(|newest| newest.span.end_s)
     }
 
-    /// Notes the time on the monotonic clock, and advances a replay.
+    /// Notes the time on the monotonic clock.
     pub(crate) fn tick(&mut self, now_s: f64) {
-        let passed = now_s - self.now_s;
         self.now_s = now_s;
         if let Some((_, until_s)) = self.message
             && until_s < now_s
         {
             self.message = None;
         }
-        let (Some(speed), Some(mut end_s)) = (self.play_speed(), self.cursor) else {
-            return;
-        };
-        // At the beginning, no time has passed yet.
-        if passed > 60.0 {
-            return;
-        }
-        self.axis.played_s += passed * speed;
-        while let Some(next) = self.history.after(end_s)
-            && self.axis.played_s >= next.span.end_s - end_s
-        {
-            self.axis.played_s -= next.span.end_s - end_s;
-            end_s = next.span.end_s;
-        }
-        self.cursor = Some(end_s);
-        if self.progress.is_none() && self.history.after(end_s).is_none() {
-            self.playing = None;
-            self.say("end of the recording");
-        }
     }
 
-    /// Pauses at the interval that is shown, or follows the newest one again. A capture starts or stops playing.
+    /// Pauses at the interval that is shown, or follows the newest one again.
     pub(crate) fn toggle_pause(&mut self) {
-        self.has_moved = true;
-        self.axis.played_s = 0.0;
         if self.options.source != Source::Live {
-            self.playing = match self.playing {
-                Some(_) => None,
-                None => Some(0),
-            };
-            self.cursor = self.cursor.or(Some(self.cursor_s()));
+            self.say("a recording stands still; left and right step through it");
             return;
         }
+        self.has_moved = true;
         self.cursor = match self.cursor {
             Some(_) => None,
             None => Some(self.cursor_s()),
         };
-    }
-
-    /// Plays faster; after the highest speed, returns to the recorded speed.
-    pub(crate) fn change_speed(&mut self) {
-        match &mut self.playing {
-            Some(at) => *at = (*at + 1) % PLAY_SPEEDS.len(),
-            None => self.say("x changes the speed of a recording that plays"),
-        }
     }
 
     /// Moves by a number of intervals.
@@ -141,7 +108,6 @@ impl App {
 
     fn move_to(&mut self, end_s: Option<f64>, forward: bool) {
         self.has_moved = true;
-        self.playing = None;
         let is_newest = end_s.is_none() || end_s == self.newest_s();
         // At the newest interval or after a step forward from it, the screen follows again.
         if forward && is_newest && self.options.source == Source::Live {

@@ -18,8 +18,6 @@ pub(crate) struct TimeAxis {
     pinned_end_s: Option<f64>,
     /// The seconds of all intervals, which are not exceeded without need.
     all_s: f64,
-    /// Seconds that a replay has played since the interval under the cursor.
-    pub(crate) played_s: f64,
 }
 
 impl Default for TimeAxis {
@@ -28,7 +26,6 @@ impl Default for TimeAxis {
             span: DEFAULT_SPAN,
             pinned_end_s: None,
             all_s: 0.0,
-            played_s: 0.0,
         }
     }
 }

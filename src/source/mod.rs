@@ -37,9 +37,7 @@ pub use self::input::{Input, Stacked};
 pub use self::io_scanner::{IoScanner, ScanScope};
 pub use self::live::{Live, Precedence};
 pub use self::processes::list_ids;
-pub use self::replay::{
-    Replay, copy_capture_range, is_device_name, is_recording, is_rereadable, open_range,
-};
+pub use self::replay::{Replay, is_device_name, is_recording, is_rereadable, open_range};
 pub use self::sample_source::{
     OnLiveSample, OnWarning, SampleSource, SharedInterval, check_stated, with_stated,
 };

@@ -1,13 +1,12 @@
 //! Replays a capture from a file or standard input, plain or compressed.
 
 use std::io::Seek;
-use std::ops::RangeInclusive;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -16,8 +15,8 @@ use super::decompress::Text;
 use super::find_time_zone;
 use super::parse_ahead::ParseAhead;
 use super::until_signal::{UntilSignal, interruption};
-use crate::capture::{CaptureState, CaptureWarning, Excerpt, Reader, RecordingHeader, copy_range};
-use crate::clock::{Clock, RealClock};
+use crate::capture::{CaptureState, CaptureWarning, Excerpt, Reader, RecordingHeader};
+use crate::clock::Clock;
 use crate::counters::Sample;
 use crate::sanitize::sanitize;
 use crate::time_range::{CaptureTimes, Place, RangeFilter, TimeRange};
@@ -388,21 +387,6 @@ pub fn open_range(range: &TimeRange, replay: &Replay<'_>) -> Result<RangeFilter>
         whole = replay.scan_times()?;
     }
     Ok(RangeFilter::new(range.clone(), zone, whole))
-}
-
-/// Passes the text of the samples of a capture from one time to another to `write`, and returns their number.
-///
-/// # Errors
-/// If the file cannot be read, and those of `write`.
-pub fn copy_capture_range(
-    path: &Path,
-    range: RangeInclusive<Timestamp>,
-    write: impl FnMut(&[u8]) -> Result<()>,
-) -> Result<u64> {
-    let clock = RealClock::new(None);
-    let file = CaptureFile::open(path, None, &clock)?;
-    copy_range(file.text(&file.file)?, range, write)
-        .with_context(|| format!("cannot copy from {}", file.name))
 }
 
 #[cfg(test)]

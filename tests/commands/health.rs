@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use blkstat::clock::{RealClock, WaitOutcome};
 use blkstat::exit::Exit;
-use blkstat::source::copy_capture_range;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -175,14 +174,13 @@ fn facts_are_recorded_when_they_change_and_replayed() {
     );
     // A copy of a part that begins later has what was known then.
     let part = host.path().join("part");
-    let range = Timestamp::from_second(40).unwrap()..=Timestamp::MAX;
-    let mut copied = Vec::new();
-    copy_capture_range(&file, range, &mut |text: &[u8]| {
-        copied.extend_from_slice(text);
-        Ok(())
-    })
-    .unwrap();
-    std::fs::write(&part, copied).unwrap();
+    let cut = format!(
+        "record --from {} --begin +40s {}",
+        file.display(),
+        part.display()
+    );
+    let (_, err, exit) = in_process(&cut).run(&clock);
+    assert_eq!(exit, Exit::Success, "{err}");
     let (out, _, _) = in_process(&format!("devices {}", part.display())).run(&clock);
     assert!(out.contains(" 5 timeouts"), "{out}");
 }

@@ -2,7 +2,6 @@
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
-use std::path::Path;
 use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -26,16 +25,6 @@ pub(crate) struct Session {
 impl Session {
     /// Starts `blkstat top` with these arguments on a terminal of this size.
     pub(crate) fn start(arguments: &str, size: (u16, u16), variables: &[(&str, &str)]) -> Self {
-        Self::start_in(Path::new("."), arguments, size, variables)
-    }
-
-    /// Starts it in a directory.
-    pub(crate) fn start_in(
-        directory: &Path,
-        arguments: &str,
-        size: (u16, u16),
-        variables: &[(&str, &str)],
-    ) -> Self {
         let (keyboard, terminal) = open_terminal();
         resize(&terminal, size);
         // Under nohup, SIGHUP would be ignored, which a program inherits.
@@ -49,9 +38,7 @@ impl Session {
         {
             program = program.env(name, value);
         }
-        let program = program
-            .current_dir(directory)
-            .stdin(terminal.try_clone().unwrap());
+        let program = program.stdin(terminal.try_clone().unwrap());
         let child = program.spawn(
             terminal.try_clone().unwrap(),
             Stdio::from(terminal.try_clone().unwrap()),

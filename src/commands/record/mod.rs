@@ -21,7 +21,7 @@ use clap::Args;
 use self::learner::Learner;
 use self::recording::{FileEvents, Recording};
 use self::rotation_limits::{kept_files, rotation, rotation_limits};
-pub(super) use self::samples::Recorder;
+use self::samples::Recorder;
 use super::follow::Progress;
 use super::options::{
     BaselineOptions, Host, Operand, RangeOptions, distance, is_number_or_interval,

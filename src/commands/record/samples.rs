@@ -20,9 +20,7 @@ use crate::units::SampleTime;
 pub(in crate::commands) struct Recorder<'a> {
     root: &'a Path,
     /// The time between samples.
-    pub(in crate::commands) interval: Duration,
-    /// The one in the last header.
-    header_interval: Duration,
+    interval: Duration,
     filter: RecordFilter,
     pub(in crate::commands) zone: TimeZone,
     baselines: &'a BaselineStore,
@@ -57,7 +55,6 @@ impl<'a> Recorder<'a> {
         Self {
             root,
             interval,
-            header_interval: interval,
             filter,
             zone,
             baselines,
@@ -76,7 +73,7 @@ impl<'a> Recorder<'a> {
 
     /// Returns the block of the sample that `source` read last. A header precedes the first sample and each sample
     /// whose devices differ from those of the sample before it, or had their counters reset: they may be other devices
-    /// with the same names. So it does once a loop device has got a file, or the interval has changed.
+    /// with the same names. So it does once a loop device has got a file.
     pub(in crate::commands) fn block(
         &mut self,
         sample: &mut Sample,
@@ -89,7 +86,6 @@ impl<'a> Recorder<'a> {
         };
         let needs_header = self.needs_header(sample);
         if needs_header {
-            self.header_interval = self.interval;
             self.header.clear();
             self.write_header(sample);
             let names = sample.devices.iter().map(|device| device.name.clone());
@@ -135,10 +131,7 @@ impl<'a> Recorder<'a> {
     }
 
     fn needs_header(&self, sample: &Sample) -> bool {
-        if self.samples == 0
-            || self.header_interval != self.interval
-            || self.devices.len() != sample.devices.len()
-        {
+        if self.samples == 0 || self.devices.len() != sample.devices.len() {
             return true;
         }
         for (at, device) in sample.devices.iter().enumerate() {

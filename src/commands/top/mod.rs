@@ -1,8 +1,6 @@
 //! `blkstat top`: the full screen.
 
 #[cfg(feature = "top")]
-mod recording;
-#[cfg(feature = "top")]
 mod sampler;
 #[cfg(feature = "top")]
 mod session;
@@ -26,9 +24,6 @@ use crate::source::Input;
 pub struct Top {
     #[command(flatten)]
     source: SourceOptions,
-    /// Play a recording from its beginning at the recorded speed
-    #[arg(long)]
-    realtime: bool,
     #[command(flatten)]
     selection: SelectionOptions,
     /// Sort by a column, by its title or name (default: most severe verdict first)
@@ -65,11 +60,6 @@ impl Top {
         let (input, devices) = self.source.source(ANY_FIRST, host, context)?;
         if input.count.is_some() {
             return Err(usage_error("top takes no COUNT; it runs until q"));
-        }
-        if self.realtime && input.from.is_none() {
-            return Err(usage_error(
-                "--realtime needs a capture, such as FILE: the running system has no other speed",
-            ));
         }
         if input
             .from

@@ -8,21 +8,16 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use jiff::tz::TimeZone;
 
-use crate::capture::RecordFilter;
 use crate::clock::{Clock, RealClock};
 use crate::commands::follow::{Observer, Run, follow};
 use crate::commands::hindsight::open_view;
-use crate::commands::record::Recorder;
 use crate::console::RunContext;
-use crate::counters::Sample;
 use crate::exit::Exit;
 use crate::intervals::{BaselineStore, DeviceSelection, IncidentReport, IntervalRows};
-use crate::screen::{LIVE_HISTORY_S, TEXT_FRACTION, TextHistory, is_trouble, live_history_bytes};
+use crate::screen::is_trouble;
 use crate::signals::{Signals, StopOnDrop};
-use crate::sink::{SampleBlock, WriteQueue};
-use crate::source::{Input, Live, SharedInterval};
+use crate::source::{Input, SharedInterval};
 use crate::topology::Topology;
 
 /// The most intervals that may wait for the screen, as while a terminal is stopped.
@@ -56,50 +51,24 @@ pub(super) struct Started {
     pub(super) shared_interval: Option<SharedInterval>,
 }
 
-/// The state that the sampling thread and the screen share.
-pub(super) struct Shared {
-    /// The samples so far; none of a capture.
-    texts: Mutex<TextHistory>,
-    /// The queue of the recording in progress.
-    queue: Mutex<Option<Arc<WriteQueue>>>,
-    /// Warnings and other messages, to be printed after the screen is closed.
-    messages: Mutex<Vec<u8>>,
-}
+/// Warnings and other messages of the sampling thread, to be printed after the screen is closed.
+#[derive(Default)]
+pub(super) struct Messages(Mutex<Vec<u8>>);
 
-impl Shared {
-    pub(super) fn text_history(&self) -> MutexGuard<'_, TextHistory> {
-        self.texts.lock().unwrap_or_else(PoisonError::into_inner)
+impl Messages {
+    pub(super) fn take(&self) -> Vec<u8> {
+        std::mem::take(&mut self.text())
     }
 
-    /// Passes all further samples to the queue of a recording, or to none. Each sample is either in the texts before
-    /// this call or in the queue.
-    pub(super) fn set_queue(&self, queue: Option<Arc<WriteQueue>>) {
-        *self.queue.lock().unwrap_or_else(PoisonError::into_inner) = queue;
-    }
-
-    pub(super) fn take_messages(&self) -> Vec<u8> {
-        std::mem::take(&mut self.messages.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Stores a sample for recordings that begin in the past, and passes it to the one in progress.
-    fn push_sample(&self, block: SampleBlock) {
-        let mut texts = self.text_history();
-        let mut text = block.notes.clone();
-        text.extend_from_slice(&block.text);
-        texts.push(block.at, &block.header, &text);
-        if let Some(queue) = &*self.queue.lock().unwrap_or_else(PoisonError::into_inner) {
-            queue.push(block);
-        }
+    fn text(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Keeps messages.
-impl Write for &Shared {
+impl Write for &Messages {
     fn write(&mut self, text: &[u8]) -> std::io::Result<usize> {
-        self.messages
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .write(text)
+        self.text().write(text)
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
@@ -112,8 +81,7 @@ pub(super) struct Sampler {
     pub(super) updates: Receiver<Update>,
     /// Becomes readable when there are updates.
     pub(super) wake: UnixStream,
-    /// The state shared with the thread.
-    pub(super) shared: Arc<Shared>,
+    pub(super) messages: Arc<Messages>,
     _stop: StopOnDrop,
 }
 
@@ -126,23 +94,14 @@ impl Sampler {
         input: Input,
         selection: DeviceSelection,
         baselines: BaselineStore,
-        zone: TimeZone,
     ) -> Result<Self> {
         let (signals, stop) = Signals::of_thread().context("cannot start to sample")?;
         let (wake, waker) = UnixStream::pair().context("cannot start to sample")?;
         wake.set_nonblocking(true)?;
         waker.set_nonblocking(true)?;
         let (sender, updates) = sync_channel(MAX_WAITING);
-        let texts = Mutex::new(TextHistory::new(
-            LIVE_HISTORY_S,
-            live_history_bytes(0, 0) / TEXT_FRACTION,
-        ));
-        let shared = Arc::new(Shared {
-            texts,
-            queue: Mutex::default(),
-            messages: Mutex::default(),
-        });
-        let thread_shared = Arc::clone(&shared);
+        let messages = Arc::new(Messages::default());
+        let thread_messages = Arc::clone(&messages);
         let run = move || {
             let outlet = Outlet {
                 sender,
@@ -154,9 +113,8 @@ impl Sampler {
                 &input,
                 &selection,
                 &baselines,
-                &zone,
                 &clock,
-                &thread_shared,
+                &thread_messages,
                 &outlet,
             );
             outlet.send(Update::Ended(ended.err()));
@@ -166,7 +124,7 @@ impl Sampler {
         Ok(Self {
             updates,
             wake,
-            shared,
+            messages,
             _stop: stop,
         })
     }
@@ -180,11 +138,7 @@ impl Sampler {
         Self {
             updates,
             wake,
-            shared: Arc::new(Shared {
-                texts: Mutex::new(TextHistory::new(LIVE_HISTORY_S, 0)),
-                queue: Mutex::default(),
-                messages: Mutex::default(),
-            }),
+            messages: Arc::default(),
             _stop: stop,
         }
     }
@@ -219,37 +173,20 @@ fn sample(
     input: &Input,
     selection: &DeviceSelection,
     baselines: &BaselineStore,
-    zone: &TimeZone,
     clock: &dyn Clock,
-    shared: &Shared,
+    messages: &Messages,
     outlet: &Outlet,
 ) -> Result<()> {
     let mut context = RunContext {
         clock,
         environment: &|_| None,
         out: &mut std::io::sink(),
-        err: &mut &*shared,
+        err: &mut &*messages,
         is_terminal: false,
         err_is_terminal: false,
         may_lock_memory: false,
     };
-    let mut intervals = open_view(input, selection, baselines, &mut context)?;
-    let interval = intervals.requested_interval();
-    let filter = RecordFilter::default();
-    let mut recorder = Recorder::new(
-        &input.root,
-        filter,
-        baselines,
-        interval.unwrap_or_default(),
-        zone.clone(),
-    );
-    let shared_interval = intervals.shared_interval();
-    intervals.tap(Box::new(move |sample: &mut Sample, live: &Live<'_>| {
-        if let Some(interval) = &shared_interval {
-            recorder.interval = interval.get();
-        }
-        shared.push_sample(recorder.block(sample, live));
-    }));
+    let intervals = open_view(input, selection, baselines, &mut context)?;
     let topology = Arc::default();
     let mut feed = Feed {
         outlet,

@@ -7,12 +7,10 @@ use std::sync::mpsc::{RecvTimeoutError, TryRecvError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-use jiff::Timestamp;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 
 use super::Top;
-use super::recording::{Exports, Recording};
 use super::sampler::{Sampler, Started, Update};
 use crate::clock::poll_inputs;
 use crate::commands::options::Host;
@@ -20,8 +18,8 @@ use crate::console::RunContext;
 use crate::exit::Exit;
 use crate::intervals::{DeviceSelection, IntervalRows};
 use crate::screen::{
-    Action, App, AppOptions, BY_VERDICT, Event, InputParser, LIVE_HISTORY_S, Screen, Source,
-    TEXT_FRACTION, Theme, live_history_bytes,
+    Action, App, AppOptions, BY_VERDICT, Event, InputParser, LIVE_HISTORY_S, Screen, Source, Theme,
+    live_history_bytes,
 };
 use crate::signals::{ScreenSignals, suspend_process};
 use crate::source::{Input, SharedInterval, read_hostname};
@@ -30,9 +28,8 @@ use crate::topology::Topology;
 
 /// The limits for exact intervals of a capture: memory in bytes and time in seconds.
 const CAPTURE_HISTORY: (usize, f64) = (256 << 20, f64::INFINITY);
-/// The time between checks of the clock, and below while a recording plays.
+/// The time between checks of the clock.
 const TICK: Duration = Duration::from_millis(500);
-const PLAY_TICK: Duration = Duration::from_millis(100);
 /// The time between checks for a signal before the screen is shown.
 const START_TICK: Duration = Duration::from_millis(50);
 /// The time after which an escape character is the Esc key, not the beginning of a sequence.
@@ -70,12 +67,7 @@ pub(super) fn run(
         .load_baselines(host.baselines_for(&input), context);
     let time_zone = context.time_zone();
     let is_live = input.from.is_none();
-    let sampler = Sampler::start(
-        input.clone(),
-        selection.clone(),
-        baselines,
-        time_zone.clone(),
-    )?;
+    let sampler = Sampler::start(input.clone(), selection.clone(), baselines)?;
     let (started, first) = match wait_for_start(&sampler, is_live, context)? {
         Ok(started) => started,
         Err(exit) => return Ok(exit),
@@ -96,7 +88,6 @@ pub(super) fn run(
         theme: Theme::from_environment(&variable),
         sort: top.sort.unwrap_or(BY_VERDICT),
         folds: !selection.all,
-        plays: top.realtime,
         history: if is_live {
             (live_history_bytes(0, 0), LIVE_HISTORY_S)
         } else {
@@ -116,27 +107,19 @@ pub(super) fn run(
         shared_interval: started.shared_interval,
         signals,
         parser: InputParser::default(),
-        recording: None,
         is_memory_locked: false,
         has_sampling_ended: false,
         error: None,
-        exports: Exports::new(input.from.into_iter().chain(input.more).collect()),
     };
     first
         .into_iter()
         .for_each(|(rows, topology)| session.app.push(*rows, topology));
     let exit = session.run(context);
-    let message = session.end();
-    session
-        .exports
-        .finish(context.clock, &mut |message| context.print_error(message));
+    session.screen.leave();
     let Session { sampler, error, .. } = session;
-    let messages = sampler.shared.take_messages();
+    let messages = sampler.messages.take();
     // The screen is closed: now print the messages that it could not show.
     let _ = context.err.write_all(&messages);
-    if let Some(message) = message {
-        context.print_error(message);
-    }
     match error {
         Some(error) => Err(error),
         None => exit,
@@ -154,7 +137,7 @@ fn wait_for_start(
     context: &mut RunContext<'_>,
 ) -> Result<Result<Beginning, Exit>> {
     let mut known = None;
-    let mut print_messages = || drop(context.err.write_all(&sampler.shared.take_messages()));
+    let mut print_messages = || drop(context.err.write_all(&sampler.messages.take()));
     loop {
         match sampler.updates.recv_timeout(START_TICK) {
             Ok(Update::Started(started)) if is_live => {
@@ -205,13 +188,11 @@ struct Session {
     shared_interval: Option<SharedInterval>,
     signals: ScreenSignals,
     parser: InputParser,
-    recording: Option<Recording>,
     is_memory_locked: bool,
     /// True if the sampling thread has ended, as at the end of a capture.
     has_sampling_ended: bool,
     /// The error that ended the sampling.
     error: Option<anyhow::Error>,
-    exports: Exports,
 }
 
 impl Session {
@@ -223,10 +204,6 @@ impl Session {
                 return Ok(exit);
             }
             self.take_updates(context)?;
-            self.update_recording();
-            if let Some(message) = self.exports.take_message() {
-                self.app.say(message);
-            }
             if self.signals.take_stop() {
                 self.suspend()?;
             }
@@ -251,11 +228,11 @@ impl Session {
     }
 
     /// Waits for something to do. Returns the exit code if the program must end.
-    fn wait(&mut self, context: &mut RunContext<'_>) -> Result<Option<Exit>> {
-        let limit = match () {
-            () if self.parser.is_waiting() => ESCAPE_PATIENCE,
-            () if self.app.play_speed().is_some() => PLAY_TICK,
-            () => TICK,
+    fn wait(&mut self, context: &RunContext<'_>) -> Result<Option<Exit>> {
+        let limit = if self.parser.is_waiting() {
+            ESCAPE_PATIENCE
+        } else {
+            TICK
         };
         let input = std::io::stdin();
         let wake = (!self.has_sampling_ended).then(|| self.sampler.wake.as_fd());
@@ -289,10 +266,10 @@ impl Session {
         } else {
             self.parser.flush(|event| events.push(event));
         }
-        self.handle(events, context)
+        self.handle(events)
     }
 
-    fn handle(&mut self, events: Vec<Event>, context: &mut RunContext<'_>) -> Result<Option<Exit>> {
+    fn handle(&mut self, events: Vec<Event>) -> Result<Option<Exit>> {
         for event in events {
             #[cfg(debug_assertions)]
             panic_on_key(&event);
@@ -306,8 +283,6 @@ impl Session {
                         shared.set(interval);
                     }
                 }
-                Some(Action::ToggleRecording) => self.toggle_recording(context),
-                Some(Action::Export(range)) => self.export(range),
                 None => {}
             }
         }
@@ -340,11 +315,8 @@ impl Session {
             match update {
                 Update::Interval(rows, topology) => {
                     if self.app.options.source == Source::Live {
-                        let all = live_history_bytes(rows.devices.len(), self.app.incidents.len());
-                        let mut texts = self.sampler.shared.text_history();
-                        texts.max_bytes = all / TEXT_FRACTION;
-                        // The memory that samples do not need is for intervals.
-                        self.app.history.max_bytes = all.saturating_sub(texts.memory());
+                        self.app.history.max_bytes =
+                            live_history_bytes(rows.devices.len(), self.app.incidents.len());
                     }
                     self.app.push(*rows, topology);
                     if !std::mem::replace(&mut self.is_memory_locked, true)
@@ -374,59 +346,6 @@ impl Session {
             }
         }
         Ok(())
-    }
-
-    fn toggle_recording(&mut self, context: &RunContext<'_>) {
-        if let Some(recording) = self.recording.take() {
-            let message = recording.end(&self.sampler.shared);
-            self.app.recording = None;
-            self.app.say(message);
-            return;
-        }
-        let options = &self.app.options;
-        let now = context.clock.wall();
-        match Recording::start(&self.sampler.shared, &options.host, now, &options.time_zone) {
-            Ok(recording) => {
-                self.app
-                    .say(format!("recording to {}; r stops", recording.name()));
-                self.app.recording = Some(recording.status());
-                self.recording = Some(recording);
-            }
-            Err(error) => self.app.say(format!("{error:#}")),
-        }
-    }
-
-    /// Shows the state of the recording, and its failure.
-    fn update_recording(&mut self) {
-        let Some(recording) = &self.recording else {
-            return;
-        };
-        if let Some(error) = recording.take_failure() {
-            self.sampler.shared.set_queue(None);
-            self.app.say(format!("the recording ended: {error:#}"));
-            self.app.recording = None;
-            self.recording = None;
-            return;
-        }
-        self.app.recording = Some(recording.status());
-    }
-
-    /// Starts exporting the time shown.
-    fn export(&mut self, range: Option<(Timestamp, Timestamp)>) {
-        let history = self.sampler.shared.text_history().texts.clone();
-        let message = match self.exports.start(range, history, &self.app.options) {
-            Ok(name) => format!("exporting to {name}"),
-            Err(error) => format!("{error:#}"),
-        };
-        self.app.say(message);
-    }
-
-    /// Ends the recording and restores the terminal. Returns a message about the recording.
-    fn end(&mut self) -> Option<String> {
-        self.screen.leave();
-        self.recording
-            .take()
-            .map(|recording| recording.end(&self.sampler.shared))
     }
 }
 

@@ -135,7 +135,6 @@ impl App {
     /// Returns the charts of a device in the order of their importance.
     fn charts(&self, device: &str) -> Vec<Chart> {
         let now = self.activity_at_cursor(device);
-        let (throughput, factor) = self.throughput_unit();
         vec![
             Chart {
                 scale: Scale::log,
@@ -147,8 +146,8 @@ impl App {
             linear_chart("queue", QUEUES, now),
             linear_chart("requests/s", RATES, now),
             Chart {
-                factor,
-                ..linear_chart(throughput, THROUGHPUT, now)
+                factor: 1.0 / 1024.0,
+                ..linear_chart("MiB/s", THROUGHPUT, now)
             },
             Chart {
                 scale: |_, max| Scale::percent(max),

@@ -7,12 +7,12 @@ use unicode_width::UnicodeWidthStr;
 
 use super::{put, put_in, put_right};
 use crate::intervals::DeviceActivity;
-use crate::quantities::device::{KIB_PER_S, READ_AWAIT_MS, WRITE_AWAIT_MS};
+use crate::quantities::device::{READ_AWAIT_MS, WRITE_AWAIT_MS};
 use crate::report::evidence::verdict_mark;
-use crate::report::layout::number_format::{duration, number};
+use crate::report::layout::number_format::duration;
 use crate::report::layout::sparkline::BLOCKS;
 use crate::report::layout::{ellipsize, fit_columns};
-use crate::report::native::{Cell, Emphasis, cell, incident_time, state_message};
+use crate::report::native::{Cell, cell, incident_time, state_message};
 use crate::sanitize::sanitize;
 use crate::screen::app::{App, BY_NAME, BY_VERDICT, Row, Rows};
 use crate::screen::history::Column;
@@ -260,13 +260,9 @@ impl App {
         let mut x = area.x + layout.name_width as u16;
         regions.titles.push((area.x..x, BY_NAME));
         x += 1;
-        let (unit, _) = self.throughput_unit();
         for column in &layout.columns {
             let end = x + column.width as u16;
             let title = match column.title {
-                // A title as wide as its column would touch the one before it.
-                "MiB/s" if unit.len() < column.width => unit,
-                "MiB/s" => unit.trim_end_matches("/s"),
                 "r_await" if layout.joins_latencies => "await",
                 title => title,
             };
@@ -348,20 +344,16 @@ impl App {
         }
     }
 
-    /// Returns a cell: that of the table, except that throughput has the chosen unit.
+    /// Returns a cell of the table. The column of both latencies has the longer one.
     fn cell(&self, title: &str, activity: &DeviceActivity, joins_latencies: bool) -> Cell {
         let stats = &activity.judged.interval;
-        let (unit, per_kib) = self.throughput_unit();
-        match title {
-            "MiB/s" if unit != title => match KIB_PER_S.value(&activity.judged) {
-                Some(kib) => (number(kib * per_kib), Emphasis::Plain),
-                None => ("-".to_owned(), Emphasis::Dim),
-            },
-            "r_await" if joins_latencies && stats.writes.await_ms() > stats.reads.await_ms() => {
-                cell("w_await", activity)
-            }
-            title => cell(title, activity),
-        }
+        let are_writes_slower = stats.writes.await_ms() > stats.reads.await_ms();
+        let shown = if title == "r_await" && joins_latencies && are_writes_slower {
+            "w_await"
+        } else {
+            title
+        };
+        cell(shown, activity)
     }
 
     /// Draws the ribbons and the sparklines of the devices that are listed, with a title in the first line.

@@ -276,10 +276,9 @@ impl App {
             state += &format!("PAUSED -{}", duration(behind_s));
             return (state, BOLD.add_modifier(Modifier::REVERSED));
         }
-        state += &match (self.progress, self.play_speed()) {
-            (Some(progress), _) => format!("READING {:.0}%", progress * 100.0),
-            (None, Some(speed)) => format!("REPLAY x{speed:.0}"),
-            (None, None) => "REPLAY".to_owned(),
+        state += &match self.progress {
+            Some(progress) => format!("READING {:.0}%", progress * 100.0),
+            None => "REPLAY".to_owned(),
         };
         (state, BOLD)
     }
@@ -355,22 +354,9 @@ impl App {
             return;
         }
 
-        // So does a message that is longer than the half.
-        let half = usize::from(area.width / 2);
-        let message = self.message.as_ref().map(|(text, _)| sanitize(text));
-        let is_long = message.as_ref().is_some_and(|text| text.width() >= half);
-        let mut rest = area;
-        if let Some(text) = &self.recording
-            && !is_long
-        {
-            let text = ellipsize(&format!("REC {}", sanitize(text)), half);
-            let style = self.options.theme.emphasis(Emphasis::Alert);
-            put_right(buffer, area.right(), area.y, &text, style);
-            rest.width -= text.width() as u16 + 1;
-        }
-        match message {
-            Some(message) => self.draw_message(buffer, rest, &message),
-            None => self.draw_hints(buffer, rest),
+        match &self.message {
+            Some((message, _)) => self.draw_message(buffer, area, &sanitize(message)),
+            None => self.draw_hints(buffer, area),
         }
     }
 
@@ -415,14 +401,12 @@ impl App {
             ("Enter", "detail")
         });
         let is_live = self.options.source == Source::Live;
-        hints.push(match (is_live, self.follows(), self.play_speed()) {
-            (true, true, _) => ("p", "pause"),
-            (true, false, _) => ("p", "live"),
-            (false, _, None) => ("p", "play"),
-            (false, _, Some(_)) => ("p", "stop"),
-        });
-        if self.play_speed().is_some() {
-            hints.push(("x", "speed"));
+        if is_live {
+            hints.push(if self.follows() {
+                ("p", "pause")
+            } else {
+                ("p", "live")
+            });
         }
         hints.push(("←→", "step"));
         if !self.incidents.is_empty() {
@@ -441,13 +425,7 @@ impl App {
         hints.push(("z Z", "zoom"));
         if is_live {
             hints.push(("+ -", "interval"));
-            hints.push(if self.recording.is_some() {
-                ("r", "stop recording")
-            } else {
-                ("r", "record")
-            });
         }
-        hints.push(("e", "export"));
         hints
     }
 }

@@ -13,12 +13,12 @@ use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 
 use super::app::{Action, App, AppOptions, BY_VERDICT, Page, Source};
-use super::history::{History, TextHistory};
+use super::history::History;
 use super::keys::InputParser;
+use super::live_history_bytes;
 use super::theme::{ColorDepth, Theme};
-use super::{TEXT_FRACTION, live_history_bytes};
 use crate::clock::RealClock;
-use crate::counters::{Columns, Counters, Requests};
+use crate::counters::{Columns, Counters};
 use crate::incidents::Told;
 use crate::intervals::{
     BaselineStore, Detail, DeviceActivity, DeviceInterval, DeviceSelection, DeviceState,
@@ -83,7 +83,6 @@ fn app(source: Source) -> App {
         theme: THEME,
         sort: BY_VERDICT,
         folds: true,
-        plays: false,
         history: (64 << 20, f64::INFINITY),
     })
 }
@@ -309,11 +308,8 @@ fn a_key_without_effect_says_so() {
     let mut app = replay("captures/capped-3000.txt");
     press(&mut app, "y");
     assert!(text(&mut app).contains("y has no meaning here; ? shows the keys"));
-    press(&mut app, "x");
-    assert!(text(&mut app).contains("x changes the speed of a recording that plays"));
-    press(&mut app, "px");
-    assert_eq!(app.playing, Some(1));
-    assert!(!text(&mut app).contains("x changes the speed"));
+    press(&mut app, "p");
+    assert!(text(&mut app).contains("a recording stands still; left and right step through it"));
 }
 
 #[test]
@@ -502,12 +498,6 @@ fn keys_that_leave_the_screen_are_actions() {
     assert_eq!(press(&mut app, "q"), [Action::Quit]);
     assert_eq!(press(&mut app, "\x03"), [Action::Interrupt]);
     assert_eq!(press(&mut app, "\x1a"), [Action::Suspend]);
-    assert_eq!(press(&mut app, "r"), [Action::ToggleRecording]);
-    let exported = press(&mut app, "e");
-    let [Action::Export(Some((begin, end)))] = &exported[..] else {
-        panic!("{exported:?}");
-    };
-    assert!(begin < end);
 }
 
 #[test]
@@ -544,27 +534,6 @@ fn a_late_sample_and_the_end_of_the_source_are_loud() {
     assert!(text(&mut app).contains("NO SAMPLE FOR 4.0 s"));
     app.ended = Some("cannot read /proc/diskstats".to_owned());
     assert!(text(&mut app).contains("cannot read /proc/diskstats"));
-}
-
-#[test]
-fn a_recording_plays_at_its_speed_and_stops_at_its_end() {
-    let mut app = replay("captures/capped-3000.txt");
-    app.tick(100.0);
-    press(&mut app, "0p");
-    let begin = app.cursor_s();
-    for tenth in 1..=55 {
-        app.tick(100.0 + f64::from(tenth) / 10.0);
-    }
-    assert!(
-        (app.cursor_s() - begin - 5.0).abs() < 0.1,
-        "{}",
-        app.cursor_s() - begin
-    );
-    press(&mut app, "xx");
-    app.tick(106.5);
-    app.tick(150.0);
-    assert!(text(&mut app).contains("end of the recording"));
-    assert_eq!(app.play_speed(), None);
 }
 
 #[test]
