@@ -9,13 +9,7 @@ fn facts(host: &FakeRoot) -> Vec<String> {
         .args([host.path()])
         .run();
     assert_eq!((run.err.as_str(), run.code), ("", 0));
-    let about_process = [
-        "blkstat ",
-        "target: ",
-        "features: ",
-        "user: ",
-        "lockable memory: ",
-    ];
+    let about_process = ["blkstat ", "target: ", "user: "];
     let lines = run
         .out
         .lines()
@@ -58,6 +52,8 @@ fn asked_twice_it_names_the_build_and_the_sources_of_this_host() {
             assert!(out.contains(&line), "{line}: {out}");
         }
         assert!(out.lines().skip(1).all(|line| line.contains(": ")), "{out}");
+        assert!(out.lines().count() < 24, "{out}");
+        assert!(out.lines().all(|line| line.len() <= 80), "{out}");
     }
 }
 
@@ -69,23 +65,16 @@ fn every_source_of_a_host_has_a_line() {
         .diskstats("   8       0 sda 1 2 3 4 5 6 7 8 0 10 11 0 0 0 0 12 13\n   8       1 sda1 1 2 3 4 5 6 7 8 0 10 11\n")
         .pressure(1, 1)
         .file("proc/1/mountinfo", "25 22 0:23 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw")
-        .file("proc/1/io", "read_bytes: 0")
-        .file("sys/fs/cgroup/cgroup.controllers", "cpu io memory pids")
-        .folder("sys/block/sda");
+        .file("sys/fs/cgroup/cgroup.controllers", "cpu io memory pids");
     let missing = "not readable: No such file or directory";
     let expected = [
         "kernel: 6.12.9-test",
         "CPUs: not known",
         "/proc/diskstats: 2 lines, 14 or 20 columns",
-        "/sys/block: 1 listed",
         "/proc/pressure/io: readable",
-        &format!("/proc/pressure/memory: {missing}"),
-        "/proc/PID/io: readable for all processes (1)",
-        "kernel.task_delayacct: off: the time that a task waits for devices is not known",
+        "kernel.task_delayacct: 0",
         &format!("trace events of block devices: {missing}"),
-        "cgroups: version 2 at /sys/fs/cgroup",
-        "cgroup controllers: cpu io memory pids",
-        &format!("io.stat: {missing}"),
+        &format!("cgroups: version 2 at /sys/fs/cgroup, counters {missing}"),
     ];
     assert_eq!(facts(&host), expected);
 }
@@ -96,24 +85,9 @@ fn version_1_of_cgroups_and_a_hostile_name_are_shown_safely() {
     host.file(
         "proc/self/mountinfo",
         "31 30 0:31 / /sys/fs/cgroup/blk\u{1b}[31mio rw - cgroup cgroup rw,blkio",
-    )
-    .file(
-        "proc/cgroups",
-        "#subsys_name\thierarchy\tnum_cgroups\tenabled\nblkio\t7\t3\t1\nmisc\t0\t1\t1",
     );
-    let facts = facts(&host);
-    assert!(
-        facts.contains(&"cgroups: version 1 at /sys/fs/cgroup/blk\\u{1b}[31mio".to_owned()),
-        "{facts:?}"
-    );
-    assert!(
-        facts.contains(&"cgroup controllers: blkio".to_owned()),
-        "{facts:?}"
-    );
-    assert!(
-        facts
-            .iter()
-            .any(|fact| fact.starts_with("blkio.throttle.io_service_bytes: not readable")),
-        "{facts:?}"
-    );
+    let missing = "not readable: No such file or directory";
+    let expected =
+        format!("cgroups: version 1 at /sys/fs/cgroup/blk\\u{{1b}}[31mio, counters {missing}");
+    assert_eq!(facts(&host).last(), Some(&expected));
 }
