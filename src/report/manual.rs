@@ -14,8 +14,8 @@ macro_rules! pages {
 }
 
 /// The pages, with their names. Each begins with a line `# NAME: SUMMARY`.
-const PAGES: [(&str, &str); 25] = pages![
-    "columns" "verdicts" "incidents" "faq" "baselines" "json" "pipelines" "recordings" "files" "prometheus" "formulas"
+const PAGES: [(&str, &str); 24] = pages![
+    "columns" "verdicts" "incidents" "faq" "baselines" "json" "pipelines" "recordings" "prometheus" "formulas"
     "performance" "blkstat" "top" "who" "latency" "record" "analyze" "report" "export" "devices" "service"
     "iostat" "pt-diskstats" "help"
 ];
@@ -35,16 +35,27 @@ pub fn page(name: &str, width: usize) -> Option<String> {
     Some(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Returns the items of all pages that explain one of these names, such as those of a column and its field, each with
-/// its page; empty if none does.
+/// Returns the items of all pages that explain one of these names, such as those of a column and its field, below the
+/// headings of their sections, with the page; empty if none does.
 pub fn explain(names: &[&str], width: usize) -> String {
     let mut text = Vec::new();
     for (page, source) in PAGES {
+        let length = text.len();
+        let mut section = String::new();
         for block in blocks(source) {
-            if names.iter().any(|name| is_about(&block, name)) {
+            if block.starts_with("## ") {
+                section = block + "\n";
+            } else if names.iter().any(|name| is_about(&block, name)) {
+                if !section.is_empty() && text.len() > length {
+                    text.push(b'\n');
+                }
+                text.extend_from_slice(section.as_bytes());
+                section.clear();
                 push_block(&block, width, &mut text);
-                text.extend_from_slice(format!("  (blkstat help {page})\n\n").as_bytes());
             }
+        }
+        if text.len() > length {
+            text.extend_from_slice(format!("  (blkstat help {page})\n\n").as_bytes());
         }
     }
     text.pop();
@@ -80,7 +91,7 @@ fn blocks(source: &str) -> Vec<String> {
         let was_text = is_text;
         is_text = !is_kept(line);
         match blocks.last_mut() {
-            Some(paragraph) if is_text && was_text && !line.starts_with("- ") => {
+            Some(paragraph) if is_text && was_text && mark_of(line).is_empty() => {
                 *paragraph += &format!(" {}", line.trim_start());
             }
             _ => blocks.push(line.to_owned()),
@@ -116,10 +127,23 @@ fn push_block(block: &str, width: usize, text: &mut Vec<u8>) {
     if is_kept(block) {
         text.extend_from_slice(block.as_bytes());
         text.push(b'\n');
-    } else if let Some(item) = block.strip_prefix("- ") {
-        push_lines(item, ["- ", "  "], width, text);
-    } else {
-        push_lines(block, ["", ""], width, text);
+        return;
+    }
+    let mark = mark_of(block);
+    push_lines(
+        &block[mark.len()..],
+        [mark, &" ".repeat(mark.len())],
+        width,
+        text,
+    );
+}
+
+/// Returns what begins an item, `- ` or `1. `; empty before other text.
+fn mark_of(text: &str) -> &str {
+    match text.as_bytes() {
+        [b'-', b' ', ..] => &text[..2],
+        [b'0'..=b'9', b'.', b' ', ..] => &text[..3],
+        _ => "",
     }
 }
 
@@ -190,14 +214,14 @@ mod tests {
 
     #[test]
     fn paragraphs_and_items_are_wrapped_and_the_rest_is_kept() {
-        let source = "# a: b\n\nmore\n[words on\n`x`](topic.md#x)\n\n- one\n- two\n  lines\n\n    $ code    kept\n\n| a | b |\n";
+        let source = "# a: b\n\nmore\n[words on\n`x`](topic.md#x)\n\n- one\n- two\n  lines\n1. three\n2. four\n\n    $ code    kept\n\n| a | b |\n";
         let mut text = Vec::new();
         for block in blocks(source) {
             push_block(&block, 10, &mut text);
         }
         assert_eq!(
             String::from_utf8(text).unwrap(),
-            "# a: b\n\nmore words\non `x`\n\n- one\n- two\n  lines\n\n    $ code    kept\n\n| a | b |\n"
+            "# a: b\n\nmore words\non `x`\n\n- one\n- two\n  lines\n1. three\n2. four\n\n    $ code    kept\n\n| a | b |\n"
         );
     }
 

@@ -217,8 +217,8 @@ fn the_program_and_every_command_have_a_man_page_with_their_options() {
 }
 
 #[test]
-fn a_column_is_defined_first() {
-    for (term, beginning) in [
+fn a_column_is_explained_by_each_of_its_names() {
+    for (term, expected) in [
         ("await", "- `await`, `r_await`, `w_await`: mean latency"),
         ("queue", "- `queue`: mean number of requests"),
         ("%util", "- `util`: share of the time"),
@@ -227,9 +227,7 @@ fn a_column_is_defined_first() {
     ] {
         let (out, err, code) = output(&format!("help {term}"), "");
         assert_eq!((err.as_str(), code), ("", 0), "{term}");
-        let first = one_line(&out);
-        let beginning = one_line(beginning);
-        assert!(first.starts_with(&beginning), "{term}: {out}");
+        assert!(one_line(&out).contains(expected), "{term}: {out}");
     }
 }
 
