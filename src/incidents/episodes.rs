@@ -287,7 +287,7 @@ impl Episode {
         if let Some(word) = word {
             self.add(row.end_s, word);
             self.good_steps = 0;
-        } else if !self.is_latency_still_up(row) {
+        } else if row.is_stated() || !self.is_latency_still_up(row) {
             self.good_steps += 1;
         }
         let is_long = row.seconds >= PATIENCE_S;
@@ -326,6 +326,13 @@ impl Episode {
 }
 
 impl Row {
+    /// Returns whether the kernel states another cause for what is wrong.
+    fn is_stated(&self) -> bool {
+        self.class
+            .as_ref()
+            .is_some_and(|(_, cause)| cause.is_stated())
+    }
+
     /// The word with which it is part of an episode of a cause; `None` if it is not. A second without CPU goes on with the queue
     /// that there was.
     fn word_for(&self, cause: &SecondCause) -> Option<Verdict> {

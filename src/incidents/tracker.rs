@@ -18,6 +18,9 @@ use crate::topology::{DeviceNames, Topology};
 
 /// For so long, in calms before, an incident is described anew each second; later only its end and its seconds change.
 const SETTLED_CALMS: f64 = 5.0;
+/// After so many seconds, an incident that goes on is described anew only every few seconds.
+const FRESH_S: f64 = 60.0;
+const DUE_S: f64 = 10.0;
 /// Seconds after its end for which an episode may still be joined by another one, which may be dated back.
 const JOINED_S: f64 = 20.0;
 /// A rebuild of which no fact was read for so long is over: facts are read every ten seconds where all is well.
@@ -202,6 +205,9 @@ impl Incidents {
 
     /// Gives seconds the causes that only several of them show.
     fn take_over(&mut self, now_s: f64, host: &super::second::HostSecond, topology: &Topology) {
+        if !self.has_scans {
+            return;
+        }
         let mut devices: Vec<&Device> = self.devices.values().collect();
         devices.sort_by_key(|device| device.place);
         let found = Evidence {
@@ -298,7 +304,9 @@ impl Incidents {
             let key = self.episodes.list[one.episodes[0]].id;
             let known = self.told.get(&key);
             let is_settled = now_s - one.begin_s > SETTLED_CALMS * calm_s(self.step_s());
-            let now = match known.filter(|_| is_settled) {
+            let is_fresh = now_s - one.begin_s <= FRESH_S || now_s - one.end_s >= self.step_s();
+            let is_due = is_fresh || now_s % DUE_S < self.step_s();
+            let now = match known.filter(|_| is_settled || !is_due) {
                 Some(known) => Some(known.continued(one, &self.episodes, now_s)),
                 None => past.tell(one, &self.episodes.list, now_s),
             };

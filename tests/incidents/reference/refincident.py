@@ -155,7 +155,7 @@ def episodes(d):
             if c and c[0] == "stalled" and not ((x, t) in lim and c[1] == ("stall",) and moves): pass
             elif (x, t) in lim: c = ("throttled", lim[x, t])
             elif (x, t) in ice: c = ("stalled", ice[x, t])
-            if c: r["bad"] = c[1] != ("cpu",); bad[x, c[1]][t] = c[0]
+            if c: r["bad"] = c[1] != ("cpu",); r["stated"] = c[1][0] in STATED; bad[x, c[1]][t] = c[0]
     for (x, c) in [k for k in bad if k[1][0] in ("suspended", "stall")]:   # a stall began with the last completion, if the device always had work
         ts = sorted(d.rows[x]); r = d.rows[x]
         for run_ in runs(bad[x, c], 1.6 * d.step):
@@ -180,7 +180,7 @@ def episodes(d):
                     for j in range(i + 1, len(ts)):
                         r = d.rows[x][ts[j]]
                         if ts[j] in b or ts[j] in weak: g.append(ts[j]); good = 0
-                        elif r["queue"] >= 0.5 and any(was[k] and (r[k] or 0) >= ROSE * was[k] for k in was): pass       # not good yet: the latency is still up
+                        elif r["queue"] >= 0.5 and not r.get("stated") and any(was[k] and (r[k] or 0) >= ROSE * was[k] for k in was): pass       # not good yet: the latency is still up
                         else: good += 1
                         if good >= (LONG_PATIENCE if r["elapsed_s"] >= PATIENCE else PATIENCE) or r["verdict"] == "stalled" or r["elapsed_s"] > max(GAP, 3 * d.rows[x][ts[j - 1]]["elapsed_s"]): break
                     while g and g[-1] in weak and g[-1] not in b: g.pop()
