@@ -30,8 +30,11 @@ pub(super) fn message_for_first_word(word: &str) -> Option<String> {
         || is_number_or_interval(word)
         || Path::new(word).exists()
         || is_device_name(word, Path::new("/"));
+    if is_other {
+        return None;
+    }
     let program = command();
-    if is_other || program.find_subcommand(word).is_some() {
+    if program.find_subcommand(word).is_some() {
         return None;
     }
     let names = program.get_subcommands().map(Command::get_name);

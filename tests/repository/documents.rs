@@ -345,11 +345,16 @@ fn every_metric_and_alert_is_named() {
 }
 
 #[test]
-fn the_program_names_every_topic_and_the_first_screen_of_the_help_does_too() {
+fn every_page_is_shown_and_named_by_the_help_of_the_program_and_of_the_manual() {
     let help = print_of("blkstat --help");
+    let list = print_of("blkstat help");
     for (path, _) in documents().iter().filter(|(path, _)| is_of_manual(path)) {
         let name = path.file_stem().unwrap().to_str().unwrap();
         assert!(help.contains(name), "{name}");
+        assert!(
+            list.contains(&format!("`{name}`")) || name == "help",
+            "{name}"
+        );
         let page = print_of(&format!("blkstat help {name}"));
         assert!(page.lines().count() > 5, "{page}");
     }
