@@ -237,6 +237,7 @@ impl Window {
                 number: delta.number,
                 limited,
             };
+            let is_reached = self.reached.contains(&key);
             limits.push(LimitUse {
                 limit: Limit {
                     owner: Some(Arc::clone(&cgroup.path)),
@@ -247,7 +248,8 @@ impl Window {
                     source: LimitSource::Cgroup(scan.hierarchy.unwrap_or_default()),
                 },
                 rate: limited_amount(&delta.counted, limited) as f64 / unit.size() / elapsed_s,
-                is_reached: self.reached.contains(&key),
+                is_reached,
+                reached_s: if is_reached { elapsed_s } else { 0.0 },
                 is_near: history.is_near(&key),
                 is_waited_for: history.is_waited_for(&key),
             });
@@ -300,7 +302,7 @@ fn has_waited(cgroup: &Cgroup, older: &HashMap<&str, Pressure>, newer: &IoScan) 
 
 /// Sorts the cgroups of a device by bytes, and sets their shares. Cgroups count bytes on submission, devices on
 /// completion, so the sum of the cgroups may be slightly larger.
-fn complete_shares(cgroups: &mut [CgroupUse], total: &IoRates) {
+pub(super) fn complete_shares(cgroups: &mut [CgroupUse], total: &IoRates) {
     let mut sum = 0.0;
     for cgroup in &*cgroups {
         sum += cgroup.rates.bytes_per_s();

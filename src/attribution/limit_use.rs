@@ -65,6 +65,8 @@ pub struct LimitUse {
     /// The rate has been at the limit for three intervals, or tasks have waited while the limit permits less than one
     /// request in an interval.
     pub is_reached: bool,
+    /// The seconds in which it was reached.
+    pub reached_s: f64,
     /// The rate over the last three intervals has been near the limit.
     pub is_near: bool,
     /// It has been half of the limit or more, and tasks of the cgroup have waited in each of them.

@@ -16,6 +16,7 @@ mod limit;
 mod limit_use;
 mod programs;
 mod reached_limit;
+mod total;
 pub mod waits;
 
 use std::sync::Arc;
@@ -26,6 +27,7 @@ pub use self::limit::{IoDirection, Limit, LimitSource, LimitedRate, RateUnit};
 pub use self::limit_use::{LIMIT_INTERVALS, LimitUse};
 pub use self::programs::{ByProgram, ProcessReading, Program};
 pub use self::reached_limit::{ReachedLimit, Waits};
+pub use self::total::TotalUse;
 use crate::counters::{
     BlockedTask, CgroupHierarchy, DeviceNumber, HungRead, IoCounters, ScanProblem,
 };
@@ -205,6 +207,21 @@ impl IoRates {
             read_bytes_per_s: delta.read_bytes as f64 / elapsed_s,
             write_bytes_per_s: delta.write_bytes as f64 / elapsed_s,
         }
+    }
+
+    /// Adds what was done at these rates in some seconds; a sum of that is an amount.
+    fn add(&mut self, rates: &Self, elapsed_s: f64) {
+        self.reads_per_s += rates.reads_per_s * elapsed_s;
+        self.writes_per_s += rates.writes_per_s * elapsed_s;
+        self.read_bytes_per_s += rates.read_bytes_per_s * elapsed_s;
+        self.write_bytes_per_s += rates.write_bytes_per_s * elapsed_s;
+    }
+
+    /// Returns the rates of an amount that took some seconds.
+    fn over(&self, elapsed_s: f64) -> Self {
+        let mut rates = Self::default();
+        rates.add(self, 1.0 / elapsed_s);
+        rates
     }
 
     /// Returns bytes read and written per second.

@@ -302,6 +302,7 @@ mod tests {
             },
             rate: value,
             is_reached: true,
+            reached_s: 1.0,
             is_near: true,
             is_waited_for: false,
         });

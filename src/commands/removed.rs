@@ -112,6 +112,11 @@ pub const REMOVED: &[Removed] = &[
     },
     Removed {
         command: "who",
+        option: "--kind",
+        instead: "--csv has cgroups and processes; its column 'kind' tells which",
+    },
+    Removed {
+        command: "who",
         option: "--csv=spreadsheet",
         instead: CSV,
     },

@@ -2,11 +2,10 @@
 
 use anyhow::Result;
 use clap::Args;
-use jiff::tz::TimeZone;
 
 use super::follow::{Observer, Run, Said, follow};
 use super::options::{ANY_FIRST, Host, SourceOptions, WidthOption, one_of};
-use crate::attribution::{Attribution, DeviceUse};
+use crate::attribution::{Attribution, DeviceUse, TotalUse};
 use crate::console::RunContext;
 use crate::exit::Exit;
 use crate::intervals::{
@@ -14,8 +13,8 @@ use crate::intervals::{
 };
 use crate::report::json_csv::LineFormat;
 use crate::report::who::{
-    CGROUP, PROCESS, SORT_KEYS, WhoInterval, csv_header, hidden_processes_text, hung_read_text,
-    lines, problem_text, table,
+    SORT_KEYS, WhoInterval, csv_header, hidden_processes_text, hung_read_text, lines, problem_text,
+    table,
 };
 use crate::source::has_process_io_capabilities;
 use crate::topology::nvme_head;
@@ -34,12 +33,9 @@ pub struct Who {
     /// Print a JSON object per cgroup and device, and per process
     #[arg(short, long, conflicts_with = "csv")]
     json: bool,
-    /// Print lines of CSV of one kind
+    /// Print a line of CSV per cgroup and device, and per process
     #[arg(long)]
     csv: bool,
-    /// Kind of lines (with --csv)
-    #[arg(long, requires = "csv", default_value = CGROUP, value_parser = [CGROUP, PROCESS])]
-    kind: String,
     /// Sort by MiB/s (default), rMiB/s, wMiB/s, iops, r/s or w/s
     #[arg(short, long, value_name = "KEY", value_parser = sort_key)]
     sort: Option<&'static str>,
@@ -70,54 +66,70 @@ impl Who {
             &baselines,
             context.clock,
         )?;
-        let is_for_programs = self.json || self.csv;
+        let format = match (self.json, self.csv) {
+            (true, _) => Some(LineFormat::Json),
+            (_, true) => Some(LineFormat::Csv),
+            _ => None,
+        };
         let mut text = Vec::new();
-        if let Some(kind) = self.csv_kind() {
-            csv_header(kind, &mut text);
+        if self.csv {
+            csv_header(&mut text);
         }
         // Output for programs has all of them.
-        let default_top = if is_for_programs {
-            usize::MAX
-        } else {
-            DEFAULT_TOP
+        let default_top = match format {
+            Some(_) => usize::MAX,
+            None => DEFAULT_TOP,
         };
+        let is_total = format.is_none() && input.from.is_some() && input.interval.is_none();
         let mut output = Output {
             who: self,
+            format,
             is_restricted: selection.names_devices(),
             top: self.top.map_or(default_top, |top| top as usize),
-            time_zone: if is_for_programs {
-                TimeZone::UTC
-            } else {
-                context.time_zone()
-            },
             text,
             has_attribution: false,
-            unread_s: 0.0,
+            total: is_total.then(Total::default),
             said: Said::default(),
         };
         follow(intervals, &mut output, context)
-    }
-
-    /// The kind of the lines of CSV; `None` for another format.
-    fn csv_kind(&self) -> Option<&str> {
-        self.csv.then_some(&self.kind)
     }
 }
 
 /// Writes the intervals of a run.
 struct Output<'a> {
     who: &'a Who,
+    /// `None` for tables.
+    format: Option<LineFormat>,
     /// True if devices were named.
     is_restricted: bool,
     /// The most cgroups on each device, and the most processes.
     top: usize,
-    time_zone: TimeZone,
     text: Vec<u8>,
     /// True if any interval had cgroups and processes.
     has_attribution: bool,
-    /// The seconds since the last scan.
-    unread_s: f64,
+    /// All intervals, of which only their sum is shown; `None` if each is shown.
+    total: Option<Total>,
     said: Said,
+}
+
+#[derive(Default)]
+struct Total {
+    /// From the beginning of the first interval to the end of the last one.
+    header: IntervalHeader,
+    usage: TotalUse,
+}
+
+impl Total {
+    fn add(&mut self, header: &IntervalHeader, attribution: Option<&Attribution>) {
+        self.header = IntervalHeader {
+            start: self.header.start.or(header.start),
+            elapsed_s: self.header.elapsed_s + header.elapsed_s,
+            ..header.clone()
+        };
+        if let Some(attribution) = attribution {
+            self.usage.add(attribution);
+        }
+    }
 }
 
 impl Observer for Output<'_> {
@@ -135,12 +147,44 @@ impl Observer for Output<'_> {
         else {
             return Ok(());
         };
+        self.has_attribution |= attribution.is_some();
         // A capture without scans is not missing any.
-        if attribution.is_some() || intervals.is_live() || self.has_attribution {
-            self.push(&header, attribution.as_ref(), intervals, context);
-            context.show(&mut self.text)?;
+        if !self.has_attribution && !intervals.is_live() {
+            return Ok(());
         }
-        Ok(())
+        if let Some(found) = &attribution {
+            let may_read_all = has_process_io_capabilities();
+            // What root would show comes before what the kernel lacks.
+            self.said.say(
+                hidden_processes_text(found, intervals.is_live(), may_read_all),
+                context,
+            );
+            self.said.say(found.problem.map(problem_text), context);
+            self.said.say(hung_read_text(found), context);
+        }
+        if let Some(total) = &mut self.total {
+            total.add(&header, attribution.as_ref());
+            return Ok(());
+        }
+        self.push(&header, attribution.as_ref(), intervals, context);
+        context.show(&mut self.text)
+    }
+
+    fn end(&mut self, outcome: &Result<Exit>, run: &mut Run<'_, '_, '_>) -> Result<()> {
+        let Some(total) = self.total.take() else {
+            return Ok(());
+        };
+        // A signal cancels the reading of a file.
+        if matches!(outcome, Ok(Exit::Signal(_))) {
+            return Ok(());
+        }
+        let Some(mut usage) = total.usage.finish() else {
+            return Ok(());
+        };
+        usage.blocked.truncate(self.top);
+        let Run { intervals, context } = run;
+        self.push(&total.header, Some(&usage), intervals, context);
+        context.show(&mut self.text)
     }
 
     fn missing(&self, intervals: &Intervals<'_>) -> Option<String> {
@@ -151,6 +195,7 @@ impl Observer for Output<'_> {
 }
 
 impl Output<'_> {
+    /// Appends an interval, or the total of all.
     fn push(
         &mut self,
         header: &IntervalHeader,
@@ -158,47 +203,23 @@ impl Output<'_> {
         intervals: &Intervals<'_>,
         context: &mut RunContext<'_>,
     ) {
-        let mut devices = Vec::new();
-        if let Some(attribution) = attribution {
-            self.has_attribution = true;
-            self.unread_s = 0.0;
-            let problem = attribution.problem.map(problem_text);
-            let hidden = hidden_processes_text(
-                attribution,
-                intervals.is_live(),
-                has_process_io_capabilities(),
-            );
-            // What root would show comes before what the kernel lacks.
-            self.said.say(hidden, context);
-            self.said.say(problem, context);
-            self.said.say(hung_read_text(attribution), context);
-            devices = self.devices(attribution, intervals);
-        } else {
-            self.unread_s += header.elapsed_s;
-        }
+        let devices = match attribution {
+            Some(attribution) => self.devices(attribution, intervals),
+            None => Vec::new(),
+        };
         let interval = WhoInterval {
             header,
             attribution,
-            unread_s: self.unread_s,
             devices,
             sort: self.who.sort.unwrap_or(SORT_KEYS[0]),
             top: self.top,
         };
-        if self.who.json || self.who.csv {
-            let format = if self.who.csv {
-                LineFormat::Csv
-            } else {
-                LineFormat::Json
-            };
-            lines(&interval, format, self.who.csv_kind(), &mut self.text);
-        } else {
-            table(
-                &interval,
-                self.who.width.or_available(context),
-                &self.time_zone,
-                &mut self.text,
-            );
+        if let Some(format) = self.format {
+            lines(&interval, format, &mut self.text);
+            return;
         }
+        let width = self.who.width.or_available(context);
+        table(&interval, width, &context.time_zone(), &mut self.text);
     }
 
     /// Returns the selected devices with the partitions that were named.

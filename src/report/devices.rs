@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use Field::{Flag, Json, Sentences, Text, Whole, Word};
 use unicode_width::UnicodeWidthStr;
 
-use crate::counters::{Health, HealthFacts};
+use crate::counters::HealthFacts;
 use crate::report::evidence::health_text;
-use crate::report::fields::{self, RecordField, cell, field, push_header, push_record, text_table};
+use crate::report::fields::{RecordField, cell, field, push_header, push_record, text_table};
 use crate::report::json_csv::LineFormat;
 use crate::report::json_csv::value::Field;
 use crate::report::layout::{KEEP, ellipsize, push_lines, sentence_width};
@@ -33,113 +33,34 @@ impl<'a> ShownDevices<'a> {
         let holders = self.topology.holders(&node.name);
         let holders = holders.map(|holder| holder.name.clone()).collect();
         let depth = self.topology.depth(&node.name) as u64;
-        let none = Health::default();
-        let health = self.facts.get(&node.name).map_or(&none, |health| health);
+        let health = self.facts.get(&node.name).cloned().unwrap_or_default();
         // Serializing words and numbers cannot fail.
-        let health = serde_json::to_string(health).unwrap_or_default();
+        let health = serde_json::to_string(&*health).unwrap_or_default();
         vec![
-            field("name", "the kernel's name", Text(Some(&node.name))),
-            field(
-                "major",
-                "the major device number",
-                Whole(Some(node.major.into())),
-            ),
-            field(
-                "minor",
-                "the minor device number",
-                Whole(Some(node.minor.into())),
-            ),
-            field("kind", KINDS, Word(Some(node.kind.name()))).titled("type"),
-            field(
-                "alias",
-                "the name that administrators use, such as vg-data, if it differs",
-                Text(node.alias.as_deref()),
-            ),
-            field(
-                "backing_devices",
-                "the devices directly below",
-                Sentences(node.backing_devices.clone()),
-            ),
-            field("size_bytes", "its size", Whole(node.size_bytes)).titled("size"),
-            field(
-                "model",
-                "the model that the disk reports, up to 64 characters",
-                Text(node.model.as_deref()),
-            ),
-            field(
-                "rotational",
-                "whether the kernel takes it for a hard disk",
-                Flag(node.rotational),
-            )
-            .titled("rotational"),
-            field(
-                "scheduler",
-                "the I/O scheduler",
-                Text(node.scheduler.as_deref()),
-            )
-            .titled("scheduler"),
-            field(
-                "nr_requests",
-                "the number of requests that fit in its queue",
-                Whole(node.nr_requests),
-            )
-            .titled("queue"),
-            field(
-                "iostats_enabled",
-                "the setting queue/iostats",
-                Flag(node.iostats_enabled),
-            ),
-            field(
-                "ignores_iostats",
-                "whether the driver counts requests regardless of it",
-                Flag(node.ignores_iostats),
-            ),
-            field(
-                "backing_file",
-                "the file behind a loop device",
-                Text(node.backing_file.as_deref()),
-            ),
-            field(
-                "mountpoints",
-                "where it is mounted",
-                Sentences(node.mountpoints.clone()),
-            ),
-            field("identity", IDENTITY, Text(node.identity.as_deref())),
-            field(
-                "diskseq",
-                "the kernel's sequence number of the disk, which changes when another takes its name (since Linux 5.15)",
-                Whole(node.diskseq),
-            ),
-            field(
-                "serial",
-                "the serial number that the disk reports, with _ for blanks",
-                Text(node.serial.as_deref()),
-            ),
-            field("depth", "the number of layers below", Whole(Some(depth))),
-            field("holders", "the devices directly above", Sentences(holders)),
-            field(
-                "health",
-                "what the kernel says of its health: see 'blkstat help devices'",
-                Json(json_text(health)),
-            ),
+            field("name", Text(Some(&node.name))),
+            field("major", Whole(Some(node.major.into()))),
+            field("minor", Whole(Some(node.minor.into()))),
+            field("kind", Word(Some(node.kind.name()))).titled("type"),
+            field("alias", Text(node.alias.as_deref())),
+            field("backing_devices", Sentences(node.backing_devices.clone())),
+            field("size_bytes", Whole(node.size_bytes)).titled("size"),
+            field("model", Text(node.model.as_deref())),
+            field("rotational", Flag(node.rotational)).titled("rotational"),
+            field("scheduler", Text(node.scheduler.as_deref())).titled("scheduler"),
+            field("nr_requests", Whole(node.nr_requests)).titled("queue"),
+            field("iostats_enabled", Flag(node.iostats_enabled)),
+            field("ignores_iostats", Flag(node.ignores_iostats)),
+            field("backing_file", Text(node.backing_file.as_deref())),
+            field("mountpoints", Sentences(node.mountpoints.clone())),
+            field("identity", Text(node.identity.as_deref())),
+            field("diskseq", Whole(node.diskseq)),
+            field("serial", Text(node.serial.as_deref())),
+            field("depth", Whole(Some(depth))),
+            field("holders", Sentences(holders)),
+            field("health", Json(json_text(health))),
             cell("iostats", iostats(node)),
         ]
     }
-}
-
-const KINDS: &str = "disk, partition, loop, ram, zram, dm, lvm, crypt, multipath, md, nvme_path, optical or virtual";
-const IDENTITY: &str = "the same wherever the device is attached: wwid:..., serial:..., dm:... or md:..., with -part1 for a partition; \
-    from sysfs, for virtio disks also from udev";
-
-/// Returns the fields with their meanings, for the manual.
-pub(super) fn meanings() -> Vec<(String, String)> {
-    // Which device it is does not matter.
-    let shown = ShownDevices {
-        topology: &Topology::default(),
-        facts: &HealthFacts::default(),
-        names: HashSet::new(),
-    };
-    fields::meanings(&shown.fields(&Node::default()))
 }
 
 /// Appends every device as `{"devices":[...]}`, one to a line.

@@ -1,5 +1,5 @@
 //! The fields of a record, such as a device: programs get them as JSON or CSV, people as a row of a table. A new field is a
-//! line in the list of its record.
+//! line in the list of its record, and one in src/manual/json.md.
 
 use crate::report::json_csv::value::{Field, LineFormat, push_line};
 use crate::report::layout::TextTable;
@@ -9,31 +9,24 @@ use crate::sanitize::sanitize;
 /// What is known of a record in one respect.
 pub(crate) struct RecordField<'a> {
     /// Its name for programs, which ends in the unit; empty for what only people see.
-    pub(crate) name: &'static str,
+    name: &'static str,
     /// Its title in a table; empty for what only programs see.
     title: &'static str,
-    /// Its meaning, for the manual.
-    pub(crate) meaning: &'static str,
     value: Field<'a>,
 }
 
 /// A field that only programs see, unless it gets a title.
-pub(crate) fn field<'a>(
-    name: &'static str,
-    meaning: &'static str,
-    value: Field<'a>,
-) -> RecordField<'a> {
+pub(crate) fn field<'a>(name: &'static str, value: Field<'a>) -> RecordField<'a> {
     RecordField {
         name,
         title: "",
-        meaning,
         value,
     }
 }
 
 /// A cell that only people see.
 pub(crate) fn cell(title: &'static str, text: String) -> RecordField<'static> {
-    field("", "", Field::Name(Some(text))).titled(title)
+    field("", Field::Name(Some(text))).titled(title)
 }
 
 impl RecordField<'_> {
@@ -58,17 +51,6 @@ impl RecordField<'_> {
             _ => String::new(),
         }
     }
-}
-
-/// Returns the fields that programs see with their meanings, for the manual.
-pub(crate) fn meanings(fields: &[RecordField<'_>]) -> Vec<(String, String)> {
-    let mut meanings = Vec::new();
-    for field in fields {
-        if !field.name.is_empty() {
-            meanings.push((field.name.to_owned(), field.meaning.to_owned()));
-        }
-    }
-    meanings
 }
 
 /// Appends the first line of CSV: the names of the fields.

@@ -1,6 +1,6 @@
 //! The manual: pages in Markdown below src/manual, which a terminal shows as they are, in lines of its width.
 
-use super::{devices, json_csv, native, prometheus, who};
+use super::{json_csv, native, prometheus};
 use crate::counters::FACTS;
 use crate::judge::Verdict;
 use crate::quantities::verdict_meaning;
@@ -152,8 +152,6 @@ fn terms(list: &str) -> Terms {
     match list {
         "columns" => native::columns_with_meanings(),
         "fields" => owned(json_csv::fields()),
-        "who" => owned(who::fields()),
-        "devices" => devices::meanings(),
         "metrics" => owned(prometheus::metrics()),
         "health" => owned(FACTS.iter().map(|fact| (fact.name, fact.meaning))),
         "verdicts" => owned(verdicts()),
@@ -201,9 +199,7 @@ mod tests {
 
     #[test]
     fn every_list_has_meanings() {
-        for list in [
-            "columns", "fields", "who", "devices", "metrics", "health", "verdicts",
-        ] {
+        for list in ["columns", "fields", "metrics", "health", "verdicts"] {
             let terms = terms(list);
             assert!(
                 terms.len() > 9 && terms.iter().all(|(_, meaning)| !meaning.is_empty()),

@@ -85,6 +85,7 @@ mod tests {
             },
             rate: 50.0,
             is_reached,
+            reached_s: 0.0,
             is_near: is_reached,
             is_waited_for: false,
         };

@@ -604,6 +604,7 @@ mod who_line_tests {
             },
             rate: 0.0,
             is_reached,
+            reached_s: 0.0,
             is_near: is_reached,
             is_waited_for: false,
         };

@@ -289,7 +289,6 @@ impl App {
         let interval = WhoInterval {
             header: &shown.frame.rows.header,
             attribution: Some(attribution),
-            unread_s: 0.0,
             devices,
             sort: "MiB/s",
             top: MAX_CGROUPS,

@@ -48,8 +48,6 @@ fn a_capture_without_scans_is_no_data() {
 #[test]
 fn invalid_arguments_are_usage_errors() {
     for (options, expected) in [
-        ("--kind process", "--csv"),
-        ("--csv --kind disk", "cgroup, process"),
         (
             "--sort latency",
             "expected one of: MiB/s, rMiB/s, wMiB/s, iops, r/s, w/s",

@@ -25,11 +25,7 @@ fn tables_match_their_snapshots_and_fit_their_width() {
 #[test]
 fn machine_formats_match_their_snapshots() {
     assert_snapshot("who/host.json.txt", &output("--json", 3));
-    assert_snapshot("who/host.cgroup.csv.txt", &output("--csv", 2));
-    assert_snapshot(
-        "who/host.process.csv.txt",
-        &output("--csv --kind process", 2),
-    );
+    assert_snapshot("who/host.csv.txt", &output("--csv", 2));
 }
 
 /// Returns the lines of a kind in the last of some intervals.
@@ -97,6 +93,36 @@ fn top_limits_cgroups_and_processes_but_not_those_at_a_limit() {
     let processes = last_interval("--top 1", 3, "process");
     assert_eq!(processes[1]["comm"], "mysqld");
     assert!(processes.iter().all(|line| line["comm"] != "restic"));
+}
+
+#[test]
+fn an_idle_cgroup_is_shown_only_to_programs_unless_it_is_at_its_limit() {
+    let change = |host: &FakeRoot| {
+        let idle = "sys/fs/cgroup/system.slice/idle.service";
+        host.file(
+            &format!("{idle}/io.stat"),
+            "8:0 rbytes=4096 wbytes=0 rios=1 wios=0 dbytes=0 dios=0",
+        )
+        .file(
+            &format!("{idle}/io.max"),
+            "8:0 rbps=max wbps=max riops=7 wiops=max",
+        );
+    };
+    let shown = |options: &str| super::host::output_of(change, options, 3).0;
+    let text = shown("1 3");
+    assert!(
+        !text.contains("idle.service") && text.contains("at limit 100 reads/s"),
+        "{text}"
+    );
+    let lines = json_lines(&shown("--json 1 3"));
+    let idle = lines
+        .iter()
+        .find(|line| line["name"] == "idle.service")
+        .unwrap();
+    assert_eq!(
+        (&idle["reads_per_s"], &idle["read_iops_limit"]),
+        (&0.0.into(), &7.0.into())
+    );
 }
 
 #[test]

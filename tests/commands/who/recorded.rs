@@ -5,6 +5,7 @@ use std::path::Path;
 use super::host::{output, run_on_host};
 use crate::support::fake_root::FakeRoot;
 use crate::support::program;
+use crate::support::snapshot::assert_snapshot;
 
 /// The counters of the database.
 const DB_STAT: &str = "sys/fs/cgroup/system.slice/db.service/io.stat";
@@ -35,6 +36,24 @@ fn a_replay_shows_what_the_live_view_showed() {
     let (live, _, _) = run_on_host("", |_| {}, "--who --json 1 4", 4);
     assert_eq!(replay(&format!("--json --as-live --from {file}")), live);
     assert!(live.contains("\"throttled\""), "{live}");
+}
+
+#[test]
+fn a_recording_is_shown_as_its_total_unless_an_interval_is_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = record(folder.path(), "", 4);
+    let total = replay(&format!("who --from {file}"));
+    assert_snapshot("who/total.txt", &total);
+    let live = super::host::output("", 4);
+    assert_eq!(replay(&format!("who --from {file} 1")), live);
+}
+
+#[test]
+fn the_total_has_the_time_at_a_limit_that_was_lifted() {
+    let words = "who --top 2 fixtures/captures/throttled-volume.txt.gz";
+    let (out, err, code) = program::output(words, "");
+    assert_eq!(code, 0, "{err}");
+    assert_snapshot("who/throttled-volume.txt", &out);
 }
 
 #[test]
