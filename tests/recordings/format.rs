@@ -162,7 +162,10 @@ fn samples(limit: usize) -> impl Strategy<Value = Vec<Sample>> {
         };
         samples
             .into_iter()
-            .map(|(devices, cpu, host, uptime, step)| {
+            .map(|(mut devices, cpu, host, uptime, step)| {
+                // A kernel has one device of a name.
+                devices.sort_by(|one, other| one.name.cmp(&other.name));
+                devices.dedup_by(|one, other| one.name == other.name);
                 let at = next_time(uptime, step);
                 let time = at
                     .wall
