@@ -78,7 +78,7 @@ fn the_table_names_cgroups_and_blocked_tasks_below_the_device() {
     let (out, _, _) = run_on_host("", |_| {}, "--who --explain --width 100 1 4", 4);
     let last = out.rsplit("00:00:04").next().unwrap();
     assert!(last.contains(" throttled 2s\n"), "{out}");
-    let incident = "\n└ db.service is at its limit of 100 reads/s on sda (io.max); reads wait before sda counts them; ";
+    let incident = "\n└ db.service is at its limit of 100 reads/s on sda (io.max); reads wait before sda counts them;";
     assert!(last.contains(incident), "{out}");
     let who = "\n└ who: db.service 67% (100 r/s), docker 3f2a9c1b7d5e 27%, /evil\\u{1b}[2J, \"quoted\" 3.3%; at limit:\n└   \
                db.service 100 reads/s; D state: x\\u{1b}[2J (3302), mysqld (2114)\n";
