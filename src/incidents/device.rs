@@ -98,3 +98,8 @@ impl Device {
 pub(super) fn calm_s(step_s: f64) -> f64 {
     CALM_S.max(MIN_CALM_STEPS * step_s)
 }
+
+/// How far back the calm before a second reaches, with steps of this length.
+pub(super) fn past_s(step_s: f64) -> f64 {
+    calm_s(step_s) + CALM_GAP_S.max(step_s) + step_s
+}

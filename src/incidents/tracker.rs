@@ -1,11 +1,11 @@
 //! The pass over the seconds.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use super::cause::{Facts, cause_of};
 use super::describe::{HostRow, Past};
-use super::device::{Device, Row, calm_s};
+use super::device::{Device, Row, calm_s, past_s};
 use super::episodes::Episodes;
 use super::frozen::Frozen;
 use super::join::{Joined, join};
@@ -25,6 +25,9 @@ const DUE_S: f64 = 10.0;
 const JOINED_S: f64 = 20.0;
 /// A rebuild of which no fact was read for so long is over: facts are read every ten seconds where all is well.
 const SYNC_GONE_S: f64 = 15.0;
+
+/// Rows for which there is space at first: many devices, such as those of containers, are gone after a few seconds.
+const SPARE_ROWS: usize = 8;
 
 /// All incidents of a run, as far as they may still change. Those that are over are handed out and forgotten.
 #[derive(Clone, Debug, Default)]
@@ -165,8 +168,12 @@ impl Incidents {
     /// Begins to follow a device that was idle until now.
     fn follow(&mut self, names: &Arc<DeviceNames>) -> Arc<str> {
         let name: Arc<str> = Arc::from(names.device.as_str());
-        let mut rows = VecDeque::new();
-        for host in self.hosts.iter().take(self.hosts.len() - 1) {
+        let latest = self.hosts.len() - 1;
+        // What begins now has its calm before in these.
+        let from_s = self.hosts[latest].end.run_s - past_s(self.step_s());
+        let first = (self.hosts).partition_point(|host| host.end.run_s < from_s);
+        let mut rows = VecDeque::with_capacity(latest - first + SPARE_ROWS);
+        for host in self.hosts.range(first..latest) {
             rows.push_back(Row {
                 end_s: host.end.run_s,
                 seconds: host.seconds,
@@ -367,12 +374,15 @@ impl Incidents {
             self.hosts.pop_front();
         }
         self.scans.retain(|(at_s, _)| *at_s >= from_s);
-        let episodes = &self.episodes.list;
+        let mut in_trouble = HashSet::new();
+        for episode in &self.episodes.list {
+            in_trouble.insert(&episode.device);
+        }
         self.devices.retain(|name, device| {
             device.forget(from_s);
-            let is_needed = episodes.iter().any(|episode| episode.device == *name);
-            let mut rows = device.rows.iter();
-            is_needed || rows.any(|row| row.second.has_work())
+            let is_gone = device.rows.back().is_none_or(|row| row.end_s < now_s);
+            let mut rows = device.rows.iter().rev();
+            in_trouble.contains(name) || !is_gone && rows.any(|row| row.second.has_work())
         });
     }
 }
