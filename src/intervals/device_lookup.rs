@@ -37,7 +37,7 @@ pub(super) fn find_device(
     find_by_path(word, devices, topology, resolver)
 }
 
-/// Returns the indices of the devices that words name: see [`find_device`].
+/// Returns the indices of the devices that words name: see `find_device`.
 ///
 /// # Errors
 /// The first word that no device has.
