@@ -1,5 +1,6 @@
 //! The program against the reference judge (`reference/refjudge.py`), whose verdicts on stored captures are in
-//! `fixtures/oracle`: live verdicts of each interval; events and the verdict on the whole capture with hindsight.
+//! `fixtures/oracle`: live verdicts of each interval, and the verdict on the whole capture with hindsight. What follows for
+//! incidents is compared with their own reference, in `tests/incidents`.
 //!
 //! | captures | contents |
 //! | --- | --- |
@@ -29,35 +30,17 @@ struct Exception {
     reason: &'static str,
 }
 
-const EXCEPTIONS: [Exception; 2] = [
-    Exception {
-        capture: "stalls",
-        device: "sdc",
-        reason: "4,294,967,295 requests in flight are -1, a count that the kernel let fall below zero: the reference takes them \
+const EXCEPTIONS: [Exception; 1] = [Exception {
+    capture: "stalls",
+    device: "sdc",
+    reason: "4,294,967,295 requests in flight are -1, a count that the kernel let fall below zero: the reference takes them \
                  for requests that hang, the program ignores the count",
-    },
-    Exception {
-        capture: "backup-saturates-a-loop-device",
-        device: "loop2",
-        reason: "the trouble of the disk below begins 24 s later and is worse: that is another event. The reference sees one \
-                 device at a time",
-    },
-];
+}];
 
 /// The share of all intervals that must be equal.
 const MIN_EQUAL: f64 = 0.995;
 /// The share of those in which the reference says more than idle and ok.
 const MIN_EQUAL_NOTABLE: f64 = 0.98;
-/// Events begin and end at samples; recordings have a clock of their own for the time between them.
-const TIME_TOLERANCE_S: f64 = 0.02;
-
-/// An event, in seconds of the capture.
-#[derive(Clone, Debug)]
-struct Event {
-    verdict: String,
-    begin_s: f64,
-    end_s: f64,
-}
 
 /// What is said of a device.
 #[derive(Clone, Debug, Default)]
@@ -65,7 +48,6 @@ struct Said {
     /// The verdict on each interval; `-` without one.
     live: Vec<String>,
     summary: String,
-    events: Vec<Event>,
 }
 
 type ByDevice = BTreeMap<String, Said>;
@@ -81,11 +63,8 @@ fn read_verdicts(text: &str) -> (ByDevice, Vec<String>) {
             "class" => options.extend(["--class".to_owned(), format!("{}={}", words[1], words[2])]),
             "live" => said.live = words[2..].iter().flat_map(|run| unpack(run)).collect(),
             "summary" => said.summary = words[2].to_owned(),
-            "event" => said.events.push(Event {
-                verdict: words[2].to_owned(),
-                begin_s: words[3].parse().unwrap(),
-                end_s: words[4].parse().unwrap(),
-            }),
+            // The reference judge tells events by its own rule.
+            "event" => {}
             other => panic!("{other}"),
         }
     }
@@ -130,21 +109,7 @@ fn judge(capture: &Path, options: &[String]) -> ByDevice {
         let said = devices.entry(name_of(&report["device"])).or_default();
         said.summary = name_of(&report["verdict"]);
     }
-    for event in document["events"].as_array().unwrap() {
-        let said = devices.entry(name_of(&event["device"])).or_default();
-        said.events.push(Event {
-            verdict: name_of(&event["verdict"]),
-            begin_s: event["begin_s"].as_f64().unwrap(),
-            end_s: event["end_s"].as_f64().unwrap(),
-        });
-    }
     devices
-}
-
-fn is_same_event((one, other): (&Event, &Event)) -> bool {
-    one.verdict == other.verdict
-        && (one.begin_s - other.begin_s).abs() < TIME_TOLERANCE_S
-        && (one.end_s - other.end_s).abs() < TIME_TOLERANCE_S
 }
 
 /// Intervals, and how many of them are equal.
@@ -202,10 +167,6 @@ impl Comparison {
                 "summary: {}, but {}",
                 reference.summary, program.summary
             );
-        }
-        let (expected, said) = (&reference.events, &program.events);
-        if expected.len() != said.len() || !expected.iter().zip(said).all(is_same_event) {
-            let _ = writeln!(differences, "events: {expected:?}, but {said:?}");
         }
         if !differences.is_empty() {
             self.differences

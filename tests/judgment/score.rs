@@ -278,8 +278,11 @@ pub(crate) fn caps_in_time(setup: &Setup, truths: &[Truth], judgments: &[Judgmen
     (named, all)
 }
 
+/// Steps of trouble that may be too few for an incident to be told.
+const UNTOLD_STEPS: f64 = 8.0;
+
 /// Returns how the verdict on a device and its events contradict each other; `None` where they agree. A verdict of trouble
-/// needs an event of trouble, unless a single step, which is no event yet, is a tenth of the work; an idle device has none, and
+/// needs an event of trouble, unless seconds that are too few to tell are a tenth of the work; an idle device has none, and
 /// one that is ok has none for most of its busy time. Which trouble it is may differ: an event has the worst verdict at the
 /// time, and the verdict is that of all the time.
 pub(crate) fn contradiction(
@@ -294,7 +297,7 @@ pub(crate) fn contradiction(
     let step_s = interval_s.max(1.0);
     let problem = if word == Word::Idle && !events.is_empty() {
         "idle with events"
-    } else if word.is_trouble() && events.is_empty() && busy_s > 10.0 * step_s {
+    } else if word.is_trouble() && events.is_empty() && busy_s > 10.0 * UNTOLD_STEPS * step_s {
         "trouble without an event"
     } else if word == Word::Ok && trouble_s > 0.5 * busy_s {
         "ok with events for most of the time"
