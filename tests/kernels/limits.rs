@@ -173,7 +173,7 @@ fn without_head(recording: &str, begin_s: f64) -> String {
 }
 
 #[test]
-#[ignore = "it expects causes of incidents by their former names; the present ones must be read off a guest"]
+#[ignore = "begun in the middle on Linux 6.1, the limit on dm-0 is not found; queued_between is no cause any more"]
 fn a_limit_and_a_slow_disk_below_at_once_are_two_incidents_however_they_are_looked_at() {
     on_each_kernel(Script::Limits, |guest| {
         let times = guest.read("story-times");
