@@ -12,7 +12,7 @@ use super::second::{HostSecond, Moment, RequestKind, Scan, Task};
 use super::second_cause::SecondCause;
 use super::told::{Advice, Because, Cause, DeviceTimes, Owner, Told, Unknown, Waiter};
 use crate::attribution::Limit;
-use crate::judge::{Verdict, VerdictTimes};
+use crate::judge::{QUARTER, Verdict, VerdictTimes};
 use crate::topology::Topology;
 
 /// The words of incidents, the most severe first: the first with this part of the seconds is that of the incident.
@@ -24,7 +24,6 @@ const WORDS: [Verdict; 6] = [
     Verdict::Slow,
     Verdict::Busy,
 ];
-const QUARTER: f64 = 0.25;
 const HALF: f64 = 0.5;
 /// A device does less than before, if it does no more than this part of it.
 const LESS: f64 = 0.8;

@@ -8,14 +8,10 @@ use std::sync::Arc;
 
 use super::device::{Device, Row};
 use super::second_cause::SecondCause;
-use crate::judge::{Verdict, VerdictTimes};
+use crate::judge::{MIN_CONFIRMATIONS, PATIENCE_S, PATIENCE_STEPS, Verdict, VerdictTimes};
 
-/// Steps and seconds of patience: [`crate::judge`] has the same rule for what it says of a device.
-const GOOD_STEPS: usize = 5;
+/// Good steps that end an episode, where a step is as long as the patience of the judge.
 const LONG_GOOD_STEPS: usize = 2;
-pub(super) const PATIENCE_S: f64 = 5.0;
-/// Of so many steps, two must be bad.
-const BEGIN_OF_STEPS: usize = 3;
 /// Bad steps further apart are no beginning.
 const MAX_BEGIN_S: f64 = 60.0;
 /// The fewest bad seconds in a rebuild that are an episode.
@@ -134,7 +130,7 @@ impl Episodes {
         let mut bad = vec![(end_s, word)];
         if cause.is_of_load() {
             let floor_s = self.floor_s(&device.names.device, cause);
-            let from = device.rows.len().saturating_sub(BEGIN_OF_STEPS);
+            let from = device.rows.len().saturating_sub(MIN_CONFIRMATIONS);
             let first = device.rows.range(from..).find(|row| {
                 row.has(cause) && row.end_s > floor_s && end_s - row.end_s < MAX_BEGIN_S
             });
@@ -291,7 +287,11 @@ impl Episode {
             self.good_steps += 1;
         }
         let is_long = row.seconds >= PATIENCE_S;
-        let most = if is_long { LONG_GOOD_STEPS } else { GOOD_STEPS };
+        let most = if is_long {
+            LONG_GOOD_STEPS
+        } else {
+            PATIENCE_STEPS
+        };
         let mut earlier = device.rows.iter().rev().skip(1);
         let step_s = earlier.next().map_or(row.seconds, |before| before.seconds);
         let is_gap = row.seconds > PATIENCE_S.max(3.0 * step_s);

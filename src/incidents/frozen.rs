@@ -4,10 +4,9 @@
 use std::sync::Arc;
 
 use super::cause::is_above;
-use super::episodes::PATIENCE_S;
 use super::limits::Evidence;
 use super::second::{HostSecond, Scan, Task};
-use crate::judge::Verdict;
+use crate::judge::{PATIENCE_S, Verdict};
 
 /// The longest time between two scans in which a task waits.
 const MAX_GAP_S: f64 = 2.5;

@@ -1,8 +1,9 @@
 //! From episodes to incidents: those of one cause, at one time, of devices that lie on one another.
 
 use super::cause::are_stacked;
-use super::episodes::{Episode, PATIENCE_S};
+use super::episodes::Episode;
 use super::second_cause::SecondCause;
+use crate::judge::PATIENCE_S;
 use crate::topology::Topology;
 
 /// Half of the shorter of two episodes must lie within the other, and begin and end may be seen so late.

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use super::cause::{are_stacked, is_above, median};
 use super::device::{CALM_S, Device};
-use super::episodes::PATIENCE_S;
 use super::programs::is_shell;
 use super::second::{Process, Scan, Task};
 use super::told::{Because, Owner};
+use crate::judge::PATIENCE_S;
 use crate::topology::Topology;
 
 /// A load that is part of a trouble has risen by this factor, and an owner has half of the rise.

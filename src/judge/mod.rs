@@ -76,5 +76,5 @@ pub use settings::{BaselineSource, Settings, StatedCap};
 pub use shared_limit::SharedLimit;
 pub use step::{DeviceStep, Step};
 pub use summary::VerdictTimes;
-pub(crate) use thresholds::SATURATED;
+pub(crate) use thresholds::{MIN_CONFIRMATIONS, PATIENCE_S, PATIENCE_STEPS, QUARTER, SATURATED};
 pub use verdict::{Assessment, Doubt, Evidence, HealthEvidence, Latency, Verdict};
