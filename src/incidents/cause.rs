@@ -116,13 +116,17 @@ fn is_used_all_the_time(device: &Device, row: &Row, host: &HostSecond) -> bool {
     utils.len() >= MIN_CALM_STEPS && median(&mut utils) <= Some(CALM_UTIL_PCT)
 }
 
-/// The median, or the mean of the two in the middle; `None` of no values.
+/// The median, or the mean of the two in the middle; `None` of no values. It puts the values into another order.
 pub(super) fn median(values: &mut [f64]) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
+    if values.is_empty() {
+        return None;
+    }
+    let is_odd = values.len() % 2 == 1;
     let middle = values.len() / 2;
-    match values.len() {
-        0 => None,
-        length if length % 2 == 1 => Some(values[middle]),
-        _ => Some(f64::midpoint(values[middle - 1], values[middle])),
+    let (lower, upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
+    let highest_below = lower.iter().copied().reduce(f64::max);
+    match highest_below {
+        Some(below) if !is_odd => Some(f64::midpoint(below, *upper)),
+        _ => Some(*upper),
     }
 }
